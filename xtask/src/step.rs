@@ -37,7 +37,9 @@ impl Steps {
         println!("==> {name}: {}", line(command));
         let started = Instant::now();
         run(command).map_err(|why| Failure::new(format!("{name}: {why}")))?;
-        self.taken.push((name, started.elapsed().as_secs_f64()));
+        let seconds = started.elapsed().as_secs_f64();
+        println!("==> {name}: ok, {seconds:.1} s");
+        self.taken.push((name, seconds));
         Ok(())
     }
 

@@ -5,6 +5,7 @@ mod clock;
 mod machine;
 mod person;
 mod protocol;
+mod reload;
 mod settle;
 mod steering;
 
@@ -20,9 +21,12 @@ use crate::plan::Plan;
 use crate::report::Exit;
 use crate::state::{
     Attempt, AttemptPhase, Breaker, Claim, CliSession, Coordinator, Health, Inspection, LastAttempts, Past, Run,
-    RunPhase, State, Stop, Task, TaskState, Usage, Workflow,
+    RunPhase, State, Stop, Task, TaskState, Usage, Word, Workflow,
 };
 use crate::strategy::Strategy;
+
+/// The reasons of a failure that a person decided on: `task stop` and `task fail`.
+pub const WORDS_OF_FAILURE: [&str; 2] = ["stopped_by_operator", "failed_by_operator"];
 
 pub fn apply(state: &mut State, event: &Event) {
     state.ensure_index();
@@ -98,6 +102,7 @@ fn run_started(state: &mut State, event: &Event, plan: &Plan, plan_path: &str, b
     state.gates = BTreeMap::new();
     state.usage = Usage::default();
     state.health = Health::default();
+    state.follows = BTreeMap::new();
     state.run = Some(Run {
         id: event.run.clone(),
         plan: plan.clone(),
@@ -114,6 +119,7 @@ fn run_started(state: &mut State, event: &Event, plan: &Plan, plan_path: &str, b
         work_commit: None,
         paused_at: None,
         resumes_at: None,
+        next_settings: None,
     });
 }
 
@@ -123,6 +129,7 @@ pub(super) fn new_task(index: usize, done: bool, unblocks: u32) -> Task {
         state: if done { TaskState::Complete } else { TaskState::Pending },
         epoch: Epoch(0),
         attempts: 0,
+        begun: 0,
         holder: None,
         started_at: None,
         waited_ms: 0,
@@ -165,6 +172,9 @@ fn run_changed(state: &mut State, event: &Event, fact: &RunEvent) {
         let (boot_id, since) = (boot_id.clone(), event.time);
         coordinator_started(state, Coordinator { pid: *pid, since, boot_id, boottime_ms: *boottime_ms }, limits);
     }
+    if let RunEvent::PlanReloaded(reloaded) = fact {
+        reload::reloaded(state, reloaded);
+    }
     // What was left before says nothing of what is left now: it is asked again.
     if matches!(fact, RunEvent::SessionResume(_)) {
         state.usage.seen_at = None;
@@ -181,6 +191,12 @@ fn run_changed(state: &mut State, event: &Event, fact: &RunEvent) {
 }
 
 fn change_run(run: &mut Run, event: &Event, fact: &RunEvent, no_wait: bool) {
+    // Its configuration was made with them.
+    if let RunEvent::CoordinatorStarted { .. } = fact
+        && let Some(settings) = run.next_settings.take()
+    {
+        run.plan.settings = settings;
+    }
     match fact {
         RunEvent::CoordinatorStarted { .. } if run.phase == RunPhase::Created => run.phase = RunPhase::Running,
         // One that waited for a reset still waits for it.
@@ -233,6 +249,7 @@ fn change_run(run: &mut Run, event: &Event, fact: &RunEvent, no_wait: bool) {
         RunEvent::RunStarted { .. }
         | RunEvent::CoordinatorStarted { .. }
         | RunEvent::AttemptsLost(_)
+        | RunEvent::PlanReloaded(_)
         | RunEvent::StateReconciled { .. }
         | RunEvent::TeamChecked(_) => {}
     }
@@ -274,6 +291,7 @@ fn dispatched(state: &mut State, event: &Event, fact: &AttemptEvent) {
         orphaned: false,
         idle_since: None,
         refused: 0,
+        numbers: BTreeMap::new(),
         cli_session: CliSession {
             strategy: *strategy,
             resumes: session.clone(),
@@ -300,6 +318,10 @@ fn exited(state: &mut State, event: &Event, id: AttemptId, exit: &Exit) {
         attempt.phase = AttemptPhase::Exited;
         attempt.exit = Some(exit.clone());
         attempt.ended_at = Some(event.time);
+        if exit.by_itself {
+            // An order that came too late is not why it left.
+            attempt.stop = None;
+        }
     }
 }
 
@@ -331,6 +353,9 @@ fn task_changed(state: &mut State, event: &Event, fact: &TaskEvent) {
     if let TaskEvent::TaskAdded(added) = fact {
         return protocol::add(state, event, added);
     }
+    if let TaskEvent::TaskEdited(changed) = fact {
+        return reload::edited(state, changed);
+    }
     if let TaskEvent::TaskAssigned { attempt } = fact {
         return protocol::assign(state, event, *attempt);
     }
@@ -340,6 +365,9 @@ fn task_changed(state: &mut State, event: &Event, fact: &TaskEvent) {
     let checked = before.and_then(|task| task.claim.as_ref()).map(|claim| claim.attempt);
     let holder = before.and_then(|task| task.holder).and_then(|holder| state.attempts.get(&holder));
     let ended_by = holder.and_then(|attempt| attempt.cause.clone());
+    if let TaskEvent::TaskStarted { attempt, .. } = fact {
+        number(state, id, *attempt);
+    }
     if let (TaskEvent::ChecksFinished { .. }, Some(attempt)) = (fact, checked) {
         cli_session::checked(state, attempt);
         machine::worked(state);
@@ -353,11 +381,25 @@ fn task_changed(state: &mut State, event: &Event, fact: &TaskEvent) {
     if let (TaskEvent::TaskReopened { .. }, Some(run)) = (fact, state.run.as_mut()) {
         run.inspection = Inspection::None;
     }
+    reload::settled(state, id, fact);
     if matches!(
         fact,
         TaskEvent::TaskCompleted { .. } | TaskEvent::WorkflowFailed { .. } | TaskEvent::TaskSkipped { .. }
     ) {
         settle::after_task(state, id);
+    }
+}
+
+/// Numbers an attempt at a task, once however often it begins it.
+fn number(state: &mut State, id: &TaskId, attempt: AttemptId) {
+    let known = |attempt: &Attempt| attempt.numbers.contains_key(id);
+    if state.attempts.get(&attempt).is_none_or(known) {
+        return;
+    }
+    on_task(state, id, |task| task.begun += 1);
+    let number = state.tasks.get(id).map_or(1, |task| task.begun);
+    if let Some(attempt) = state.attempts.get_mut(&attempt) {
+        attempt.numbers.insert(id.clone(), number);
     }
 }
 
@@ -387,7 +429,7 @@ fn change_task(task: &mut Task, event: &Event, fact: &TaskEvent) {
             task.state = TaskState::InProgress;
             let (result, verdict) = (result.clone(), *verdict);
             protocol::claimed(task, *door, verdict);
-            task.claim = Some(Claim { attempt: *attempt, epoch, door: *door, result, verdict });
+            task.claim = Some(Claim { attempt: *attempt, epoch, door: *door, result, verdict, outdated: false });
         }
         TaskEvent::ChecksFinished { evidence, .. } => {
             task.evidence = Some(evidence.clone().cut());
@@ -402,6 +444,11 @@ fn change_task(task: &mut Task, event: &Event, fact: &TaskEvent) {
             task.unproven = *unproven;
             task.workflow.unreported = *unreported;
         }
+        TaskEvent::OperatorCompleted { .. } => {
+            task.workflow.word = Some(Word::Done);
+            // Whatever an agent said before, it is complete because a person says so.
+            task.workflow.unreported = true;
+        }
         TaskEvent::CheckpointSaved { checkpoint } => task.checkpoint = Some(checkpoint.clone()),
         TaskEvent::SplitProposed { subtasks } => task.split.clone_from(subtasks),
         TaskEvent::TaskRequeued { cause, counted, not_before, reason } => {
@@ -415,13 +462,15 @@ fn change_task(task: &mut Task, event: &Event, fact: &TaskEvent) {
             let tries = task.tries_mut();
             *tries = tries.saturating_sub(1);
         }
-        TaskEvent::WorkflowFailed { detail, .. } => {
+        TaskEvent::WorkflowFailed { reason, detail } => {
             end_task(task, event, TaskState::Failed);
             task.reason = Some(detail.clone());
+            task.workflow.word = WORDS_OF_FAILURE.contains(&reason.as_str()).then_some(Word::Failed);
         }
         TaskEvent::TaskSkipped { reason } => {
             end_task(task, event, TaskState::Skipped);
             task.reason = Some(reason.clone());
+            task.workflow.word = Some(Word::Skipped);
         }
         TaskEvent::TaskReopened { reason, reset_attempts } => {
             task.epoch = event.epoch.unwrap_or(Epoch(task.epoch.0 + 1));
@@ -430,6 +479,7 @@ fn change_task(task: &mut Task, event: &Event, fact: &TaskEvent) {
         TaskEvent::BaselineSeen(baseline) => task.workflow.baseline = Some(baseline.clone()),
         TaskEvent::ValidationStarted {} => task.workflow.validating = true,
         TaskEvent::TaskAdded(_)
+        | TaskEvent::TaskEdited(_)
         | TaskEvent::TaskAssigned { .. }
         | TaskEvent::TaskFailReported { .. }
         | TaskEvent::SplitSuggested { .. } => {}

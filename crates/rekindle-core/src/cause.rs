@@ -59,7 +59,7 @@ pub enum Cause {
         reason: String,
     },
     /// The machine had no room for it: it was never begun.
-    Machine(Refused),
+    Machine(MachineRefusal),
     /// The shim that held it died.
     ShimLost,
     /// The machine went down under it.
@@ -72,7 +72,7 @@ pub enum Cause {
 
 /// What a machine without room said. Not `reason` in the log: events that carry a cause have one of their own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refused {
+pub struct MachineRefusal {
     #[serde(rename = "refusal")]
     pub reason: String,
     /// What to type, or where to look.
@@ -80,14 +80,14 @@ pub struct Refused {
     pub hint: String,
 }
 
-impl From<Refusal> for Refused {
+impl From<Refusal> for MachineRefusal {
     fn from(Refusal { reason, hint }: Refusal) -> Self {
         Self { reason, hint }
     }
 }
 
-impl From<&Refused> for Refusal {
-    fn from(refused: &Refused) -> Self {
+impl From<&MachineRefusal> for Refusal {
+    fn from(refused: &MachineRefusal) -> Self {
         Self { reason: refused.reason.clone(), hint: refused.hint.clone() }
     }
 }
@@ -123,7 +123,7 @@ impl Cause {
     /// The cause in words, for a brief and for people.
     pub fn words(&self) -> String {
         match self {
-            Self::Completed => "it finished everything it was given".into(),
+            Self::Completed => "it had nothing left to do".into(),
             Self::ExitedIncomplete => "it ended by itself before its work was complete".into(),
             Self::Crashed { signal: Some(signal), .. } => format!("it was ended by signal {signal}"),
             Self::Crashed { code, .. } => {

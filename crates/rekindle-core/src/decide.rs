@@ -12,6 +12,7 @@ mod operator;
 mod placed;
 mod probe;
 mod reconcile;
+mod reload;
 mod report;
 mod review;
 mod schedule;
@@ -22,6 +23,7 @@ mod strategy;
 mod stream;
 mod team;
 mod timers;
+pub mod turns;
 mod unreported;
 mod usage;
 
@@ -74,6 +76,7 @@ pub enum Reply {
 pub fn decide(state: &mut State, now: Time, input: Input) -> Step {
     let mut turn = Turn { now: now.max(state.last_time), state, events: Vec::new() };
     let reply = route(&mut turn, input);
+    reload::settle(&mut turn);
     schedule::fill_slots(&mut turn);
     steer::deliver(&mut turn);
     finish::finish_if_over(&mut turn);

@@ -10,8 +10,9 @@ mod body;
 mod facts;
 mod gate;
 mod machine;
-mod name;
+pub mod name;
 mod person;
+mod plan;
 mod review;
 mod run;
 mod session;
@@ -27,6 +28,7 @@ pub use facts::{
 pub use gate::GateEvent;
 pub use machine::MachineEvent;
 pub use person::PersonEvent;
+pub use plan::{ChangedPart, ChangedTask, Follow, PlanHead, PlanReloaded};
 pub use review::ReviewEvent;
 pub use run::RunEvent;
 pub use session::SessionEvent;

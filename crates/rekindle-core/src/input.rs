@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::activity::{Measure, StreamEvent, Transcript, UnderWay};
 use crate::event::{AgentSaid, ClockSeen, PauseReason, UsageLeft, WorkBranch};
-use crate::ids::{AttemptId, Epoch, QuestionId, RunId, TaskId};
+use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, RunId, TaskId};
 use crate::limits::Limits;
 use crate::plan::Plan;
 use crate::refusal::Refusal;
@@ -285,6 +285,25 @@ pub enum Order {
     },
     /// Forget what was learned from disagreements.
     ForgetFocus,
+    /// Give a task up for good, on the operator's word.
+    #[serde(rename = "fail_task")]
+    Fail {
+        task: TaskId,
+        reason: String,
+    },
+    /// Take a changed plan over.
+    Reload {
+        plan: Box<Plan>,
+    },
+    /// Add a task to the run.
+    #[serde(rename = "add_task")]
+    Add(Box<NewTask>),
+    /// Change a task of the run.
+    #[serde(rename = "edit_task")]
+    Edit {
+        task: TaskId,
+        edit: Box<TaskEdit>,
+    },
     /// Tell the agent of a task something.
     Tell {
         task: TaskId,
@@ -326,6 +345,46 @@ impl From<Undoable> for Order {
             Undoable::Answer { id, text } => Self::Answer { id, text },
         }
     }
+}
+
+/// A task that a person adds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewTask {
+    pub id: TaskId,
+    pub title: String,
+    #[serde(default)]
+    pub text: String,
+    /// The tasks that must be complete before it.
+    #[serde(default)]
+    pub after: Vec<TaskId>,
+    #[serde(default)]
+    pub accept: Vec<String>,
+    #[serde(default)]
+    pub artifacts: Vec<String>,
+    #[serde(default)]
+    pub agent: Option<AgentName>,
+    #[serde(default)]
+    pub timeout_ms: Option<u64>,
+}
+
+/// What a person changes of a task; what is not named stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TaskEdit {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accept: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub artifacts: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Vec<TaskId>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentName>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
 }
 
 /// Of an operator's pause the socket says only whether it stops agents at once.

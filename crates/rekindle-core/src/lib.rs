@@ -26,6 +26,7 @@ pub mod plan;
 pub mod policy;
 pub mod progress;
 pub mod refusal;
+pub mod reload;
 pub mod render;
 pub mod report;
 pub mod review;

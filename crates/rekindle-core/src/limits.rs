@@ -1,5 +1,6 @@
 //! The numbers of a run that configuration may change, as the decisions see them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -184,8 +185,13 @@ impl Limits {
         self.timeout_ms.get(&role).copied().unwrap_or(15 * 60 * 1000)
     }
 
+    /// Whether the agents of an `[agents.NAME]` can do something; one of which nothing is known can do nothing special.
+    pub fn has(&self, cli: &str, what: impl FnOnce(&Traits) -> bool) -> bool {
+        self.traits.get(cli).is_some_and(what)
+    }
+
     /// What the agents of an `[agents.NAME]` can do.
-    pub fn traits_of(&self, cli: &str) -> Traits {
-        self.traits.get(cli).cloned().unwrap_or_else(|| Traits::new(cli))
+    pub fn traits_of(&self, cli: &str) -> Cow<'_, Traits> {
+        self.traits.get(cli).map_or_else(|| Cow::Owned(Traits::new(cli)), Cow::Borrowed)
     }
 }

@@ -104,7 +104,7 @@ mod tests {
             Cause::StoppedByOperator,
             Cause::Auth,
             Cause::WaitingForInput,
-            Cause::Machine(crate::cause::Refused::default()),
+            Cause::Machine(crate::cause::MachineRefusal::default()),
         ];
         for cause in uncounted {
             assert!(!row(&cause).counts, "{cause}");

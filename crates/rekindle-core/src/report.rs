@@ -294,4 +294,7 @@ pub struct Exit {
     /// The machine had no room for its first instruction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<Refusal>,
+    /// It ran and ended before anybody had asked it to stop.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_itself: bool,
 }

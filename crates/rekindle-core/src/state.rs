@@ -11,10 +11,10 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use crate::cause::Cause;
-use crate::event::{ClockSeen, Outcome, PauseReason, UsageLeft};
+use crate::event::{ClockSeen, Follow, Outcome, PauseReason, UsageLeft};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, RunId, TaskId};
 use crate::limits::Limits;
-use crate::plan::{Plan, PlanTask};
+use crate::plan::{FrontMatter, Plan, PlanTask};
 use crate::report::{CheckResult, Exit, cut_outputs};
 use crate::review::{KeptDisagreement, Stage};
 use crate::role::Role;
@@ -24,7 +24,7 @@ pub use cli_session::{Astray, CliSession, Gate, TOLD_KEPT, ToldMessage};
 pub use index::Index;
 pub use last_attempts::LastAttempts;
 pub use steering::Steering;
-pub use task::{Claim, Task, TaskState, Workflow};
+pub use task::{Claim, Task, TaskState, Word, Workflow};
 
 /// Decisions kept for briefs; older ones stay in the log.
 pub const NOTES_KEPT: usize = 200;
@@ -80,6 +80,9 @@ pub struct State {
     /// What was let go with older ones.
     #[serde(default)]
     pub past: Past,
+    /// What is still to follow from changes of the plan, by task.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub follows: BTreeMap<TaskId, Follow>,
     /// What the person said to agents, holds and may still take back.
     #[serde(default, skip_serializing_if = "Steering::is_empty")]
     pub steering: Steering,
@@ -107,8 +110,9 @@ pub struct Past {
 pub struct Layout(u32);
 
 impl Layout {
-    /// The layout of today: of tasks that ended long ago only what decisions need is kept.
-    pub const TODAY: Self = Self(2);
+    /// The layout of today: of tasks that ended long ago only what decisions need is kept, a person's word is known as one, and a
+    /// task knows how many attempts have begun it.
+    pub const TODAY: Self = Self(4);
 
     fn first() -> Self {
         Self(1)
@@ -190,6 +194,17 @@ pub struct Run {
     /// When it goes on by itself.
     #[serde(default)]
     pub resumes_at: Option<Time>,
+    /// The settings of a plan that was taken over; the next coordinator begins with them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_settings: Option<FrontMatter>,
+}
+
+impl Run {
+    /// The settings that the next coordinator begins with.
+    #[must_use]
+    pub fn settings(&self) -> &FrontMatter {
+        self.next_settings.as_ref().unwrap_or(&self.plan.settings)
+    }
 }
 
 /// The look at the disk between two waves.
@@ -258,6 +273,9 @@ pub struct Attempt {
     pub idle_since: Option<Time>,
     /// Reports refused, to bound what a confused agent writes into the log.
     pub refused: u32,
+    /// Which attempt it is at each task that it has begun, counted for people from 1.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub numbers: BTreeMap<TaskId, u32>,
     #[serde(default)]
     #[serde(rename = "native")]
     pub cli_session: CliSession,
@@ -393,6 +411,11 @@ impl State {
             .map(|(id, _)| *id)
     }
 
+    /// Whether an attempt waits for a person's answer.
+    pub fn waits_for_person(&self, id: AttemptId) -> bool {
+        self.open_tasks(id).iter().any(|task| self.open_question(task).is_some())
+    }
+
     /// Blockers of a task that have neither completed nor been skipped.
     pub fn unmet_blockers(&self, id: &TaskId) -> Vec<TaskId> {
         let Some(plan_task) = self.plan_task(id) else {
@@ -406,6 +429,14 @@ impl State {
             .filter(|blocker| !self.tasks.get(*blocker).is_some_and(|task| task.state.unblocks()))
             .cloned()
             .collect()
+    }
+
+    /// Whether every blocker of a task has completed or was skipped.
+    pub fn blockers_met(&self, id: &TaskId) -> bool {
+        let Some(plan_task) = self.plan_task(id) else { return true };
+        let parts = self.tasks.get(id).map(|task| task.workflow.parts.as_slice()).unwrap_or_default();
+        let mut all = plan_task.blocked_by.iter().chain(parts);
+        all.all(|blocker| self.tasks.get(blocker).is_some_and(|task| task.state.unblocks()))
     }
 
     /// The task of the plan that a part belongs to; any other task is its own.
@@ -437,6 +468,9 @@ impl State {
             return None;
         }
         let root = self.root_of(id);
+        if let Some(kept) = self.tasks.get(&root).and_then(|task| task.workflow.workspace.clone()) {
+            return Some(kept);
+        }
         let Some(agent) = self.plan_task(&root)?.agent.as_ref() else { return Some(root.to_string()) };
         // A named agent has one workspace for all its tasks, called after the first of them.
         let first = self.run.as_ref()?.plan.tasks.iter().find(|task| task.agent.as_ref() == Some(agent));

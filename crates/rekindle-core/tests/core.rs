@@ -16,6 +16,10 @@ mod lost;
 mod machine;
 #[path = "core/properties.rs"]
 mod properties;
+#[path = "core/reload.rs"]
+mod reload;
+#[path = "core/rows.rs"]
+mod rows;
 #[path = "core/sessions.rs"]
 mod sessions;
 #[path = "core/settled.rs"]

@@ -283,7 +283,7 @@ impl Launch {
 
 /// Where a line was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Source {
+pub enum LineSource {
     /// Standard output.
     Out,
     /// Standard error.
@@ -297,7 +297,7 @@ pub enum Source {
 pub trait Reader: Send {
     /// What one line means. A line may be anything at all: cut off, no JSON, megabytes. `whole` tells whether all of it is
     /// here.
-    fn line(&mut self, source: Source, line: &str, whole: bool) -> Vec<Activity>;
+    fn line(&mut self, source: LineSource, line: &str, whole: bool) -> Vec<Activity>;
 
     /// What follows from the end of the process, once everything it wrote was read: some programs say how it went only by
     /// their exit code, or do not mark their last message as such. `code` is nothing after a signal.

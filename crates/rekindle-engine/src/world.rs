@@ -106,8 +106,9 @@ pub struct LeaveOrder {
     pub declared: Vec<String>,
 }
 
+/// Whether the machine had room for an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Taken {
+pub enum Admission {
     /// It is under way, or was before: what comes of it arrives as an observation. That may be a refusal, when nothing was begun.
     /// What may have been begun is never told as refused: it is looked into by its lock and its identity until it is known.
     Yes,
@@ -123,11 +124,11 @@ pub trait World {
         None
     }
     /// Runs the checks in its order, then starts an attempt's process; what they said and whether that worked arrives as observations. Asked for twice, it is started once.
-    fn launch(&mut self, order: LaunchOrder) -> Taken;
+    fn launch(&mut self, order: LaunchOrder) -> Admission;
     /// Stops an attempt's whole tree; its end arrives as an observation. A launch that is under way is waited for.
     fn stop(&mut self, attempt: AttemptId, at_once: bool);
     /// Runs the checks of a claim; what they saw arrives as an observation.
-    fn run_checks(&mut self, order: CheckOrder) -> Taken;
+    fn run_checks(&mut self, order: CheckOrder) -> Admission;
     /// Keeps what a check printed outside the state; the name it is kept under, nothing where it cannot be kept.
     fn keep_output(&mut self, _output: &str) -> Option<String> {
         None
@@ -191,7 +192,7 @@ pub trait World {
     /// Merges accepted work into the run's branch; how it went arrives as an observation. Asked for twice, it is merged once.
     fn merge(&mut self, order: MergeOrder);
     /// Runs the plan's health commands; what they said arrives as an observation.
-    fn check_health(&mut self, commands: &[String]) -> Taken;
+    fn check_health(&mut self, commands: &[String]) -> Admission;
     /// Asks the user's command what is left of the allowance; the answer, or that there is none, arrives as an observation.
     fn ask_usage(&mut self);
     /// Tells a person.

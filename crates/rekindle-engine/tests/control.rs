@@ -16,7 +16,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Longest wait for anything: far above what a busy machine needs.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Callers that wait and leave, as many as were seen to pile up.
 const WAITERS: usize = 300;

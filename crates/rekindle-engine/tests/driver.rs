@@ -18,7 +18,7 @@ use rekindle_engine::redact::Redactor;
 use rekindle_engine::store::memory::Fault;
 use rekindle_engine::store::{self, MemoryStore, Read, Stream};
 use rekindle_engine::token::Tokens;
-use rekindle_engine::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, Taken, World};
+use rekindle_engine::world::{Admission, CheckOrder, KeptReport, LaunchOrder, MergeOrder, World};
 use rekindle_shim::tree::Activity;
 
 /// What the test decides, and what was asked for.
@@ -30,7 +30,7 @@ struct Told {
     /// Reads of a spool that fail.
     unreadable: u32,
     /// What a launch is answered.
-    taken: Taken,
+    taken: Admission,
     launched: Vec<AttemptId>,
 }
 
@@ -42,7 +42,7 @@ impl World for Obedient {
         self.0.borrow().now
     }
 
-    fn launch(&mut self, order: LaunchOrder) -> Taken {
+    fn launch(&mut self, order: LaunchOrder) -> Admission {
         let mut told = self.0.borrow_mut();
         let wanted = format!("\"attempt\":{},", order.attempt);
         let events = told.store.events(0, 10_000).expect("the store lives");
@@ -93,13 +93,13 @@ impl World for Obedient {
     }
 
     fn stop(&mut self, _: AttemptId, _: bool) {}
-    fn run_checks(&mut self, _: CheckOrder) -> Taken {
-        Taken::Yes
+    fn run_checks(&mut self, _: CheckOrder) -> Admission {
+        Admission::Yes
     }
     fn drop_kept_reports(&mut self, _: AttemptId) {}
     fn merge(&mut self, _: MergeOrder) {}
-    fn check_health(&mut self, _: &[String]) -> Taken {
-        Taken::Yes
+    fn check_health(&mut self, _: &[String]) -> Admission {
+        Admission::Yes
     }
     fn ask_usage(&mut self) {}
     fn alert(&mut self, _: &rekindle_engine::alert::Alert) {}
@@ -109,7 +109,7 @@ impl World for Obedient {
 
 fn world(store: &Arc<MemoryStore>) -> Obedient {
     let (store, out, launched) = (Arc::clone(store), Vec::new(), Vec::new());
-    let (now, found, unreadable, taken) = (Time(1_000), Found::Lost, 0, Taken::Yes);
+    let (now, found, unreadable, taken) = (Time(1_000), Found::Lost, 0, Admission::Yes);
     Obedient(Rc::new(RefCell::new(Told { store, now, found, out, unreadable, taken, launched })))
 }
 
@@ -284,7 +284,7 @@ fn an_attempt_that_was_refused_is_not_read_for_ever() {
     (world.0.borrow_mut().found, world.0.borrow_mut().unreadable) = (Found::Unresponsive, 1);
     let mut driver = coordinator(&store, &world, 0);
     world.0.borrow_mut().found = Found::NeverStarted;
-    world.0.borrow_mut().taken = Taken::Refused(Refusal { reason: "no thread".into(), hint: "ulimit -u".into() });
+    world.0.borrow_mut().taken = Admission::Refused(Refusal { reason: "no thread".into(), hint: "ulimit -u".into() });
     driver.handle([Message::Ended { attempt }]).expect("handled");
     assert_eq!(driver.state().held.as_deref(), Some("no thread"));
     let later = world.0.borrow().now.plus_ms(60_000);
@@ -297,11 +297,11 @@ fn a_launch_that_is_refused_at_once_holds_the_run_and_costs_nothing() {
     let store = Arc::new(MemoryStore::new());
     let world = world(&store);
     let refusal = Refusal { reason: "no thread".into(), hint: "ulimit -u".into() };
-    world.0.borrow_mut().taken = Taken::Refused(refusal);
+    world.0.borrow_mut().taken = Admission::Refused(refusal);
     let mut driver = coordinator(&store, &world, 0);
     assert_eq!(driver.state().held.as_deref(), Some("no thread"));
     assert_eq!(driver.state().tasks.values().next().map(|task| task.attempts), Some(0));
-    world.0.borrow_mut().taken = Taken::Yes;
+    world.0.borrow_mut().taken = Admission::Yes;
     let due = driver.next_deadline().expect("it is tried again");
     world.0.borrow_mut().now = due;
     driver.pass_time().expect("handled");

@@ -84,6 +84,8 @@ pub struct Outcome {
     pub signs: u64,
     /// How often each kind of event was put down.
     pub told: BTreeMap<String, u64>,
+    /// How often each kind of refusal and fault was drawn.
+    pub drawn: BTreeMap<&'static str, u64>,
 }
 
 /// Plays the story of a seed.
@@ -112,6 +114,7 @@ pub fn play(options: Options) -> Outcome {
         events: sim.checkers.seq(),
         signs: sim.checkers.signs_taken(),
         told: sim.checkers.told.clone(),
+        drawn: sim.drawn.clone(),
         lines: sim.trace.into_lines(),
         happenings,
         coordinators,
@@ -149,6 +152,7 @@ fn set_out(options: Options) -> Sim {
         durable: Arc::new(MemoryStore::new()),
         checkers: Checkers::default(),
         trace: Trace::new(options.aloud),
+        drawn: BTreeMap::new(),
         setting,
     };
     sim.queue.after_ms(0, Happening::CoordinatorStarts);

@@ -198,3 +198,21 @@ fn a_working_agent_that_is_taken_for_silent_is_seen() {
 fn what_a_new_coordinator_forgets_is_seen() {
     is_seen(Plant::ForgetOutstanding, &[Invariant::Outstanding]);
 }
+
+#[test]
+fn want_of_memory_that_is_told_as_a_crash_is_seen() {
+    is_seen(Plant::WantAsCrash, &[Invariant::Machine]);
+}
+
+#[test]
+fn an_attempt_that_is_taken_for_lost_because_nobody_could_look_is_seen() {
+    is_seen(
+        Plant::UnknownAsLost,
+        &[Invariant::TreeGone, Invariant::HealthyKept, Invariant::OutputExact, Invariant::Alone],
+    );
+}
+
+#[test]
+fn artifacts_that_are_taken_for_missing_because_nobody_could_look_are_seen() {
+    is_seen(Plant::UnseenAsMissing, &[Invariant::Machine]);
+}

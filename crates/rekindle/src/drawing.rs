@@ -5,6 +5,7 @@
 //! Colours are classes of [`CSS`]; whatever a colour says, a symbol and a word say too.
 
 mod graph;
+mod measure;
 mod scale;
 mod symbols;
 mod timeline;

@@ -13,6 +13,7 @@ mod parts;
 mod questions;
 mod runs;
 mod search;
+mod table;
 mod task;
 
 #[cfg(test)]
@@ -29,6 +30,7 @@ use self::parts::Ways;
 use crate::error::{CliError, Result};
 use crate::picture::Picture;
 use crate::project::Project;
+use crate::ui::one_line;
 use crate::view::{RunView, View};
 
 pub(crate) use self::acting::place;
@@ -134,7 +136,19 @@ pub(crate) fn answer(site: &Site, page: &Page, query: &BTreeMap<String, String>)
         Page::Cost => cost::page(&visit)?,
         Page::Search => search::page(&visit)?,
     };
-    Ok(frame.around(&visit, page))
+    Ok(frame.around(&visit, Some(page)))
+}
+
+/// The page for what is not there, with everything around it that other pages have.
+pub(crate) fn missing(site: &Site, query: &BTreeMap<String, String>, error: &str, hint: Option<&str>) -> Markup {
+    let visit = Visit { site, query, ways: Ways::of(query.get("run").map(String::as_str)) };
+    let body = html! {
+        h1 { (one_line(error)) }
+        @if let Some(hint) = hint { p.dim { (one_line(hint)) } }
+        p { a.button href=(visit.ways.to("/")) { "To the overview" } }
+    };
+    // Nothing here changes by itself.
+    Frame::new("Not found", body).at_most_every(60_000).around(&visit, None)
 }
 
 /// Before the first run.

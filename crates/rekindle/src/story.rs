@@ -9,8 +9,8 @@ pub(crate) mod session;
 
 use rekindle_core::duration;
 use rekindle_core::event::{
-    AgentSaid, AttemptEvent, Body, CompactionNear, Finish, Outcome, PauseReason, PersonEvent, Recovery, ReviewEvent,
-    RunEvent, SessionEvent, TaskEvent, TeamStanding,
+    AgentSaid, AttemptEvent, Body, ChangedPart, CompactionNear, Finish, Outcome, PauseReason, PersonEvent, Recovery,
+    ReviewEvent, RunEvent, SessionEvent, TaskEvent, TeamStanding,
 };
 use rekindle_core::ids::AttemptId;
 use rekindle_core::last_words;
@@ -120,7 +120,9 @@ fn tell_known(body: &Body, now: Time) -> Parts {
 
 fn tell_task(fact: &TaskEvent) -> Parts {
     match fact {
-        TaskEvent::TaskStarted { number, .. } => ("BEGUN", Tone::Active, format!("attempt {number} starts")),
+        TaskEvent::TaskStarted { number, nth, .. } => {
+            ("BEGUN", Tone::Active, format!("attempt {} starts", if *nth > 0 { nth } else { number }))
+        }
         TaskEvent::TaskClaimed { door: Channel::Unreported, .. } => {
             ("LOOKED AT", Tone::Warning, "its agent ended without a report: rekindle runs its checks".to_owned())
         }
@@ -131,9 +133,15 @@ fn tell_task(fact: &TaskEvent) -> Parts {
             let result = result.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
             ("CLAIMED", Tone::Active, format!("its agent says it is done ({}){result}", through(*door)))
         }
-        TaskEvent::ChecksFinished { evidence, passed: true } => {
-            ("PROVEN", Tone::Good, format!("{} of {} checks passed", evidence.checks.len(), evidence.checks.len()))
-        }
+        TaskEvent::ChecksFinished { evidence, passed: true } => (
+            "PROVEN",
+            Tone::Good,
+            match evidence.checks.len() {
+                0 => "no check to run".to_owned(),
+                1 => "its check passed".to_owned(),
+                many => format!("all {many} checks passed"),
+            },
+        ),
         TaskEvent::ChecksFinished { evidence, .. } => ("NOT PROVEN", Tone::Warning, evidence.complaint()),
         TaskEvent::TaskCompleted { result, unproven, unreported } => {
             let how = match (*unreported, *unproven) {
@@ -170,6 +178,11 @@ fn tell_task(fact: &TaskEvent) -> Parts {
             ("REOPENED", Tone::Warning, format!("{reason}{attempts}"))
         }
         TaskEvent::BaselineSeen(baseline) => ("BEFORE", Tone::Dim, before(baseline)),
+        TaskEvent::TaskEdited(changed) => ("EDITED", Tone::Active, changed_words(&changed.parts)),
+        TaskEvent::OperatorCompleted { result } => {
+            let result = result.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
+            ("OPERATOR", Tone::Active, format!("the operator says that it is complete{result}"))
+        }
         TaskEvent::TaskAdded(added) => ("ADDED", Tone::Active, protocol::added_words(added)),
         TaskEvent::SplitSuggested { reason } => ("TOO LARGE", Tone::Warning, format!("it should be split: {reason}")),
         TaskEvent::ValidationStarted {} => {
@@ -189,9 +202,10 @@ fn tell_attempt(fact: &AttemptEvent) -> Parts {
         AttemptEvent::Dispatched { role, cli, reason, .. } => {
             ("STARTED", Tone::Active, format!("{role} {cli}, {reason}"))
         }
-        AttemptEvent::Redispatched { attempt, .. } => {
-            ("REKINDLE", Tone::Active, format!("a replacement, attempt {attempt}"))
+        AttemptEvent::Redispatched { role: Role::Developer, .. } => {
+            ("REKINDLE", Tone::Active, "a replacement".to_owned())
         }
+        AttemptEvent::Redispatched { role, .. } => ("REKINDLE", Tone::Active, format!("a replacement for its {role}")),
         AttemptEvent::AgentStarted { pid, shim_pid, .. } => {
             ("RUNS", Tone::Dim, format!("process {pid}, held by {shim_pid}"))
         }
@@ -260,6 +274,12 @@ fn tell_run(fact: &RunEvent) -> Parts {
         RunEvent::PlanChanged { .. } => {
             ("CHANGED", Tone::Warning, "the plan's file differs from the plan of this run".to_owned())
         }
+        RunEvent::PlanReloaded(reload) => {
+            let (added, changed, removed) = (reload.added.len(), reload.changed.len(), reload.removed.len());
+            let text =
+                format!("the operator changed the plan: {added} tasks added, {changed} changed, {removed} removed");
+            ("RELOADED", Tone::Active, text)
+        }
         RunEvent::RunFinished(Finish { outcome, complete, failed, skipped, unreachable }) => {
             let tone = if *outcome == Outcome::Complete { Tone::Good } else { Tone::Error };
             (
@@ -278,6 +298,11 @@ fn tell_run(fact: &RunEvent) -> Parts {
             ("INSPECTED", Tone::Warning, format!("{missing} complete tasks have lost what they made"))
         }
     }
+}
+
+fn changed_words(parts: &[ChangedPart]) -> String {
+    let parts: Vec<&str> = parts.iter().map(|part| part.words()).collect();
+    format!("the operator changed its {}", parts.join(", "))
 }
 
 /// What a decision rests on, a line each.

@@ -2,10 +2,12 @@
 //! them, the reader's thread and the terminal, and nothing it waits for can freeze the screen.
 
 mod app;
+mod asked;
 mod draw;
 mod edit;
 mod facts;
 mod filter;
+mod ground;
 mod hits;
 mod keys;
 mod layout;
@@ -27,9 +29,10 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use ratatui::crossterm::event::{self, Event, KeyEvent, KeyEventKind};
 
 use self::app::{App, Effect, News, Want};
+use self::ground::{Ground, Heard};
 use self::reader::Reader;
 use self::screen::{Ending, Screen};
 pub(crate) use self::theme::{Theme, ThemeChoice};
@@ -39,6 +42,9 @@ use crate::project::Project;
 
 /// Longest wait for a key before news is looked at.
 const BEAT: Duration = Duration::from_millis(40);
+
+/// Beats that the first picture waits for the terminal's answer: a person does not notice, and most answer in the first.
+const GROUND_BEATS: usize = 3;
 
 /// Most events of the terminal taken before it is drawn again: a paste or a fast wheel sends many.
 const BURST: usize = 256;
@@ -64,6 +70,8 @@ pub(crate) enum Left {
 pub(crate) struct Options {
     /// How it looks.
     pub theme: Theme,
+    /// Whether the terminal is asked if it is light.
+    pub asks_terminal: bool,
     /// Whether nothing may be ordered.
     pub read_only: bool,
     /// The run; nothing means the newest.
@@ -83,7 +91,10 @@ pub(crate) fn show(project: &Project, options: Options) -> Result<Left> {
     let reader = Reader::new(options.run.clone(), tell.clone());
     let reading = thread::spawn(move || reader.run(eye, &wants));
     let app = App::new(project.clone(), options.theme, options.read_only, options.run, screen.size());
-    let mut live = Live { app, project: project.clone(), tell, news, ask, asked: None };
+    let mut live = Live { app, project: project.clone(), tell, news, ask, asked: None, ground: Ground::default() };
+    if options.asks_terminal {
+        live.ask_terminal(&mut screen)?;
+    }
     let outcome = live.until_left(&mut screen, &ending, || reading.is_finished());
     drop(screen);
     outcome
@@ -96,9 +107,26 @@ struct Live {
     news: Receiver<News>,
     ask: SyncSender<Want>,
     asked: Option<Want>,
+    ground: Ground,
 }
 
 impl Live {
+    /// Asks the terminal whether it is light, and waits a little, so that the first picture is right already. An answer that comes
+    /// later is taken when it comes.
+    fn ask_terminal(&mut self, screen: &mut Screen) -> Result<()> {
+        let before = self.app.theme;
+        screen.ask_ground();
+        for _ in 0..GROUND_BEATS {
+            if event::poll(BEAT).map_err(|error| lost(&error))? {
+                self.take_events(screen)?;
+            }
+            if self.app.theme != before {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     fn until_left(&mut self, screen: &mut Screen, ending: &Ending, reader_gone: impl Fn() -> bool) -> Result<Left> {
         let mut changed = true;
         loop {
@@ -117,7 +145,8 @@ impl Live {
                 }
             }
             changed = event::poll(BEAT).map_err(|error| lost(&error))?;
-            if changed && self.take_events(screen)? {
+            let left = if changed { self.take_events(screen)? } else { self.release_keys(screen)? };
+            if left {
                 let goes_on = self.app.picture.as_ref().is_some_and(|picture| picture.coordinator.is_some());
                 return Ok(Left::ByKey { goes_on });
             }
@@ -134,13 +163,15 @@ impl Live {
     fn take_events(&mut self, screen: &mut Screen) -> Result<bool> {
         for _ in 0..BURST {
             match event::read().map_err(|error| lost(&error))? {
-                Event::Key(key) if key.kind != KeyEventKind::Release => {
-                    for effect in self.app.key(key) {
-                        if self.carry_out(effect, screen)? {
+                Event::Key(key) if key.kind != KeyEventKind::Release => match self.ground.hear(key) {
+                    Heard::Part | Heard::Ground(None) => {}
+                    Heard::Ground(Some(light)) => self.app.theme = self.app.theme.on(light),
+                    Heard::Keys(keys) => {
+                        if self.take_keys(keys, screen)? {
                             return Ok(true);
                         }
                     }
-                }
+                },
                 Event::Mouse(mouse) => self.app.mouse(mouse),
                 Event::Resize(columns, rows) => self.app.resize(columns, rows),
                 Event::Paste(text) => self.app.paste(&text),
@@ -148,6 +179,21 @@ impl Live {
             }
             if !event::poll(Duration::ZERO).map_err(|error| lost(&error))? {
                 break;
+            }
+        }
+        Ok(false)
+    }
+
+    /// Keys that looked like the beginning of an answer, and nothing more came.
+    fn release_keys(&mut self, screen: &mut Screen) -> Result<bool> {
+        let keys = self.ground.release();
+        self.take_keys(keys, screen)
+    }
+
+    fn take_keys(&mut self, keys: Vec<KeyEvent>, screen: &mut Screen) -> Result<bool> {
+        for effect in keys.into_iter().flat_map(|key| self.app.key(key)).collect::<Vec<_>>() {
+            if self.carry_out(effect, screen)? {
+                return Ok(true);
             }
         }
         Ok(false)

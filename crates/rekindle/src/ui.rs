@@ -1,6 +1,7 @@
 //! The only place that prints. Standard output carries what was asked for, standard error everything else; colours carry
 //! no meaning alone. Text that agents wrote is made harmless here before it reaches a terminal.
 
+mod columns;
 mod count;
 mod diagnostic;
 mod duration;
@@ -13,11 +14,14 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use serde::Serialize;
 
+pub(crate) use columns::{cut, graphemes, width_of};
 pub(crate) use count::{dollars, short_count};
-pub(crate) use duration::{clock_time, elapsed, near_time, stamp};
+pub(crate) use duration::{
+    clock_time, date_time, date_time_zone, elapsed, near_time, stamp, use_utc, zone_line, zone_name,
+};
 pub(crate) use paint::{ColorChoice, Paint, Tone};
 pub(crate) use status_line::StatusLine;
-pub(crate) use table::{Align, Table, cut, width_of};
+pub(crate) use table::{Align, Table};
 pub(crate) use wait::pause;
 
 use crate::diagnostic::Diagnostic;
@@ -131,6 +135,19 @@ impl Ui {
         if io::stderr().is_terminal() && !console {
             self.draw(&format!("\x1b]2;{}\x07", one_line(text)));
         }
+    }
+
+    /// Asks a person who may say no; nothing where nobody is at a terminal to be asked.
+    #[must_use]
+    pub(crate) fn agrees(&self, question: &str) -> Option<bool> {
+        if !(io::stderr().is_terminal() && io::stdin().is_terminal()) {
+            return None;
+        }
+        self.draw(&format!("{question} [y/N] "));
+        let mut answer = String::new();
+        // An end of input is a no.
+        let _no = io::stdin().read_line(&mut answer);
+        Some(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
     }
 
     /// Rings the bell, where standard error is a terminal.

@@ -146,19 +146,21 @@ pub(super) fn checked(state: &mut State, attempt: AttemptId) {
 
 pub(super) fn gate(state: &mut State, event: &Event, fact: &GateEvent) {
     match fact {
-        GateEvent::GateClosed(crate::event::GateClosed { account, cause, until, question, strikes, reset, probe }) => {
+        GateEvent::GateClosed(closed) => {
             let gate = Gate {
-                cause: cause.name().to_owned(),
+                cause: closed.cause.name().to_owned(),
                 closed_at: event.time,
-                until: *until,
-                question: *question,
+                until: closed.until,
+                question: closed.question,
                 after: state.last_attempt,
-                strikes: *strikes,
-                reset: *reset,
-                probe: *probe,
+                strikes: closed.strikes,
+                reset: closed.reset,
+                probe: closed.probe,
+                overloaded_until: closed.overloaded_until,
+                limit_until: closed.limit_until,
                 allowed: 1,
             };
-            state.gates.insert(account.clone(), gate);
+            state.gates.insert(closed.account.clone(), gate);
         }
         GateEvent::GateWidened { account, allowed } => {
             if let Some(gate) = state.gates.get_mut(account) {

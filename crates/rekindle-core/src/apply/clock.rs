@@ -6,7 +6,7 @@ use crate::ids::TaskId;
 use crate::state::{RunPhase, State, TaskState};
 use crate::time::Time;
 
-pub(super) fn moved(state: &mut State, seen: &ClockSeen) {
+pub(super) fn moved(state: &mut State, now: Time, seen: &ClockSeen) {
     let slept_ms = seen.slept_since(&state.clocks);
     let wall_moved_ms = seen.wall_ahead_ms.saturating_sub(state.clocks.wall_ahead_ms);
     state.clocks = seen.clone();
@@ -14,7 +14,7 @@ pub(super) fn moved(state: &mut State, seen: &ClockSeen) {
         give_back(state, slept_ms);
     }
     if wall_moved_ms != 0 {
-        follow_wall(state, wall_moved_ms);
+        follow_wall(state, now, wall_moved_ms);
     }
 }
 
@@ -56,17 +56,20 @@ fn give_back(state: &mut State, slept_ms: u64) {
     }
 }
 
-/// Moves waits for a reset that was named by the wall.
-fn follow_wall(state: &mut State, ahead_ms: i64) {
-    let moved = |time: &mut Time| *time = Time(time.0.saturating_sub(ahead_ms));
+/// Moves waits for a reset that was named by the wall. One that is over stays over: the wall has shown that reset, whatever it shows
+/// next, and whoever has begun on the account since has begun in time.
+fn follow_wall(state: &mut State, now: Time, ahead_ms: i64) {
+    let moved = |time: Time| Time(time.0.saturating_sub(ahead_ms));
     for gate in state.gates.values_mut().filter(|gate| gate.reset.is_some()) {
-        gate.until.as_mut().map(moved);
+        let Some(limit) = gate.limit_until().filter(|until| *until > now).map(moved) else { continue };
+        gate.until = Some(limit).max(gate.overloaded_until);
+        gate.limit_until = Some(limit).filter(|_| gate.overloaded_until.is_some());
     }
     let waits = |phase| {
         matches!(phase, RunPhase::Pausing(PauseReason::UsageLimit) | RunPhase::Waiting(PauseReason::UsageLimit))
     };
     let named = state.usage.tried.is_some();
     if let Some(run) = state.run.as_mut().filter(|run| named && waits(run.phase)) {
-        run.resumes_at.as_mut().map(moved);
+        run.resumes_at = run.resumes_at.map(|at| if at > now { moved(at) } else { at });
     }
 }

@@ -14,7 +14,7 @@ pub(super) fn apply(state: &mut State, event: &Event, fact: &MachineEvent) {
             (state.hold.since, state.hold.until) = (None, None);
             state.hold.hint.clear();
         }
-        MachineEvent::ClockMoved(seen) => clock::moved(state, seen),
+        MachineEvent::ClockMoved(seen) => clock::moved(state, event.time, seen),
         MachineEvent::BreakerOpened { cli, until } => {
             state.breakers.insert(cli.clone(), Breaker { failed_starts: 0, until: Some(*until) });
         }

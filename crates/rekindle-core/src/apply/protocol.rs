@@ -37,6 +37,8 @@ pub(super) fn add(state: &mut State, event: &Event, added: &Added) {
     let mut task = new_task(index, false, 0);
     task.workflow.parent.clone_from(&added.parent);
     task.workflow.health = added.health;
+    let by_hand = added.parent.is_none() && !added.health;
+    task.workflow.by_hand = by_hand;
     if let Some(attempt) = added.holder {
         task.holder = Some(attempt);
         task.epoch = event.epoch.unwrap_or(Epoch(0));
@@ -48,6 +50,9 @@ pub(super) fn add(state: &mut State, event: &Event, added: &Added) {
     state.add_task(id.clone(), task);
     if let Some(parent) = &added.parent {
         split(state, parent, id);
+    }
+    if by_hand {
+        super::reload::renew(state);
     }
 }
 
@@ -165,4 +170,5 @@ pub(super) fn reopen(task: &mut Task) {
     task.workflow.rework = None;
     task.workflow.merging = None;
     task.workflow.validating = false;
+    task.workflow.word = None;
 }

@@ -52,6 +52,9 @@ pub(super) fn end_if_settled(turn: &mut Turn<'_>, id: AttemptId) {
     let in_progress: Vec<_> =
         open.iter().filter(|task| turn.state.tasks[*task].state == TaskState::InProgress).collect();
     let mut cause = cause_of_exit(attempt, !in_progress.is_empty());
+    if cause == Cause::Completed && ended_by_operator(turn.state, attempt) {
+        cause = Cause::StoppedByOperator;
+    }
     if cause == Cause::ExitedIncomplete {
         // It asked and left, as it may: that is no failure, however soon the answer came.
         let asked =
@@ -66,6 +69,13 @@ pub(super) fn end_if_settled(turn: &mut Turn<'_>, id: AttemptId) {
     let in_vain = ended.cli_session.strategy == Strategy::Resume && matches!(cause, Cause::StartFailed { .. });
     let may_count = !in_vain && !strategy::lacks_report(turn.state, ended, &cause);
     end(turn, id, &cause, may_count);
+}
+
+/// Whether an agent was stopped because the operator ended all that it had: it has completed nothing.
+fn ended_by_operator(state: &State, attempt: &Attempt) -> bool {
+    let stopped = attempt.stop.as_ref().is_some_and(|stop| stop.cause == Cause::StoppedByOperator);
+    let done = |task: &TaskId| state.tasks.get(task).is_some_and(|task| task.state == TaskState::Complete);
+    stopped && !attempt.tasks.iter().any(done)
 }
 
 /// One cause from the evidence at hand: an order of ours first, then what the agent's own stream said, then what the operating
@@ -136,7 +146,7 @@ pub(super) fn silent(turn: &mut Turn<'_>, id: AttemptId, quiet_ms: u64, evidence
     let Some(attempt) = turn.state.attempts.get(&id) else {
         return Reply::Already;
     };
-    let waits_for_person = turn.state.open_tasks(id).iter().any(|task| turn.state.open_question(task).is_some());
+    let waits_for_person = turn.state.waits_for_person(id);
     let proving = turn.state.open_tasks(id).iter().any(|task| turn.state.tasks[task].is_being_proven());
     if attempt.phase != AttemptPhase::Running || attempt.stop.is_some() || waits_for_person || proving {
         return Reply::Already;
@@ -157,26 +167,26 @@ pub(super) fn silent(turn: &mut Turn<'_>, id: AttemptId, quiet_ms: u64, evidence
 /// What silence means, by where the agent stands.
 fn hang_cause(state: &State, attempt: &Attempt) -> Cause {
     match stage(state, attempt) {
-        Stage::BeforeFirstEvent => Cause::HungBeforeFirstEvent,
-        Stage::AtWork => Cause::HungMidStream,
-        Stage::AfterResult => Cause::HungAfterResult,
+        SilenceStage::BeforeFirstEvent => Cause::HungBeforeFirstEvent,
+        SilenceStage::AtWork => Cause::HungMidStream,
+        SilenceStage::AfterResult => Cause::HungAfterResult,
     }
 }
 
 /// Where an agent stands, as far as silence goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum SilenceStage {
     BeforeFirstEvent,
     AtWork,
     AfterResult,
 }
 
-fn stage(state: &State, attempt: &Attempt) -> Stage {
-    let structured_output = state.limits.traits_of(&attempt.cli).structured_output;
+fn stage(state: &State, attempt: &Attempt) -> SilenceStage {
+    let structured_output = state.limits.has(&attempt.cli, |traits| traits.structured_output);
     match (&attempt.cli_session.session, attempt.cli_session.turn_ended) {
-        (_, Some(_)) => Stage::AfterResult,
-        (None, None) if structured_output => Stage::BeforeFirstEvent,
-        _ => Stage::AtWork,
+        (_, Some(_)) => SilenceStage::AfterResult,
+        (None, None) if structured_output => SilenceStage::BeforeFirstEvent,
+        _ => SilenceStage::AtWork,
     }
 }
 
@@ -184,9 +194,9 @@ fn stage(state: &State, attempt: &Attempt) -> Stage {
 pub fn silence_limit_ms(state: &State, attempt: &Attempt) -> u64 {
     let limits = &state.limits;
     match stage(state, attempt) {
-        Stage::BeforeFirstEvent => limits.first_event_ms,
-        Stage::AtWork => limits.silence_ms,
-        Stage::AfterResult => limits.after_result_ms,
+        SilenceStage::BeforeFirstEvent => limits.first_event_ms,
+        SilenceStage::AtWork => limits.silence_ms,
+        SilenceStage::AfterResult => limits.after_result_ms,
     }
 }
 
@@ -196,7 +206,8 @@ pub fn silence_limit_ms(state: &State, attempt: &Attempt) -> u64 {
 /// After an attempt that hung the whole `hang.silence` counts: a model that thinks for minutes without a byte is slow, not gone,
 /// and must not use up a task's attempts.
 pub fn answer_limit_ms(state: &State, attempt: &Attempt) -> Option<u64> {
-    let tells_it = state.limits.traits_of(&attempt.cli).shows_calls && stage(state, attempt) == Stage::AtWork;
+    let tells_it =
+        state.limits.has(&attempt.cli, |traits| traits.shows_calls) && stage(state, attempt) == SilenceStage::AtWork;
     let hung_before = |task: &TaskId| {
         let last = state.tasks.get(task).and_then(|task| task.last_cause.as_ref());
         last.is_some_and(|cause| cause.name() == Cause::HungMidStream.name())
@@ -206,7 +217,8 @@ pub fn answer_limit_ms(state: &State, attempt: &Attempt) -> Option<u64> {
 
 /// Orders a stop, unless an equally sharp one stands already.
 pub(super) fn order_stop(turn: &mut Turn<'_>, id: AttemptId, cause: Cause, at_once: bool) {
-    let Some(attempt) = turn.state.attempts.get(&id) else {
+    // One whose process is gone has left by itself: an order would only take the place of why it did.
+    let Some(attempt) = turn.state.attempts.get(&id).filter(|attempt| attempt.is_live()) else {
         return;
     };
     let cause = match &attempt.stop {
@@ -332,7 +344,7 @@ pub(super) fn fail(turn: &mut Turn<'_>, id: &TaskId, reason: &str, detail: Strin
         format!("rekindle task retry {id}"),
         format!("rekindle task skip {id}"),
         format!("rekindle task split {id} 'FIRST PART' 'SECOND PART'"),
-        "edit the plan: clarify the task or raise its timeout; then run it with --again".to_owned(),
+        format!("clarify it: rekindle task edit {id} --text TEXT (or --timeout, --accept)"),
     ];
     turn.emit_task(id, PersonEvent::PersonAlerted { text, choices });
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::schedule::{Taken, validation_open};
+use super::schedule::{Occupied, validation_open};
 use super::{Turn, gate, hold, session};
 use crate::event::{Finish, Outcome, PauseReason, RunEvent};
 use crate::ids::TaskId;
@@ -50,13 +50,13 @@ pub fn standstill(state: &State) -> Standstill {
     // Agents that wait for an answer may hold every slot, a name or an artifact, and so may a task of an earlier wave: then
     // nothing behind them begins however ready it is.
     let slot_free = state.live_attempts().count() < state.limits.max_agents as usize;
-    let (taken, wave, validating) = (Taken::of(state), open_wave(state), validation_open(state));
+    let (taken, wave, validating) = (Occupied::of(state), open_wave(state), validation_open(state));
     let refused = |id: &TaskId| gate::waits_for_person(state, id, state.last_time);
     let held_back = |id: &TaskId| {
         let later = state.run.as_ref().is_some_and(|run| run.plan.explicit_waves)
             && state.plan_task(id).is_some_and(|planned| planned.wave > wave);
         let behind = validating && !state.tasks[id].workflow.validating;
-        later || behind || refused(id) || taken.conflicts(state, id) || !state.unmet_blockers(id).is_empty()
+        later || behind || refused(id) || taken.conflicts(state, id) || !state.blockers_met(id)
     };
     if slot_free {
         let mut next = waiting().filter(|id| !held_back(id)).peekable();

@@ -7,16 +7,19 @@ use crate::cause::Cause;
 use crate::event::{GateClosed, GateEvent};
 use crate::ids::{AttemptId, QuestionId, TaskId};
 use crate::policy;
-use crate::state::{Gate, State};
+use crate::state::{Attempt, Gate, State};
 use crate::time::Time;
 
 /// Whose allowance an `[agents.NAME]` uses up.
 fn account_of(state: &State, cli: &str) -> String {
-    state.limits.traits_of(cli).account
+    state.limits.traits_of(cli).account.clone()
 }
 
 /// Whether another agent of `cli` may be started now.
 pub(super) fn admits(state: &State, cli: &str, now: Time) -> bool {
+    if state.gates.is_empty() {
+        return true;
+    }
     let account = account_of(state, cli);
     let Some(gate) = state.gates.get(&account) else {
         return true;
@@ -25,8 +28,11 @@ pub(super) fn admits(state: &State, cli: &str, now: Time) -> bool {
         return false;
     }
     let since = state.live_attempts().filter(|(id, _)| id.0 > gate.after);
-    let running = since.filter(|(_, attempt)| account_of(state, &attempt.cli) == account).count();
-    running < gate.allowed as usize
+    // One that waits for a person uses nothing of the account: it must not keep the others from it for as long as nobody answers.
+    let uses = |(id, attempt): &(AttemptId, &Attempt)| {
+        account_of(state, &attempt.cli) == account && !state.waits_for_person(*id)
+    };
+    since.filter(uses).count() < gate.allowed as usize
 }
 
 fn waits(gate: &Gate, now: Time) -> bool {
@@ -39,9 +45,19 @@ pub(super) fn cli_now(state: &State, task: &TaskId, now: Time) -> Option<String>
     if admits(state, &cli, now) {
         return Some(cli);
     }
-    let stand_in = state.limits.traits_of(&cli).fallback?;
+    let stand_in = state.limits.traits_of(&cli).fallback.clone()?;
     let known = state.limits.clis.contains(&stand_in) && !schedule::breaker_open(state, &stand_in, now);
     (known && !has_failed(state, task, &cli, &stand_in) && admits(state, &stand_in, now)).then_some(stand_in)
+}
+
+/// The accounts that could carry a task: its own, and that of the one that may stand in for it.
+pub(super) fn accounts(state: &State, task: &TaskId) -> Vec<String> {
+    let cli = schedule::cli_for(state, task);
+    let stand_in = state.limits.traits_of(&cli).fallback.clone();
+    let known = stand_in.filter(|name| state.limits.clis.contains(name) && !has_failed(state, task, &cli, name));
+    let mut accounts = vec![account_of(state, &cli)];
+    accounts.extend(known.map(|name| account_of(state, &name)).filter(|other| *other != accounts[0]));
+    accounts
 }
 
 /// Whether the one that stands in has failed at a task since its own agent has to wait: it is not tried again, else the task
@@ -91,7 +107,8 @@ pub(super) fn close_for(turn: &mut Turn<'_>, id: AttemptId, cause: &Cause, held:
         }
         Cause::Overloaded => {
             let wait = policy::backoff_ms(limits.backoff_ms, strikes, &format!("{account} {strikes}"));
-            (Some(turn.now.plus_ms(limits.backoff_ms.saturating_add(wait))), None)
+            let until = turn.now.plus_ms(limits.backoff_ms.saturating_add(wait));
+            return close_for_overload(turn, id, GateWait { account, strikes, until }, known);
         }
         Cause::Auth => match known.as_ref().and_then(|gate| gate.question) {
             Some(question) => (None, Some(question)),
@@ -123,15 +140,59 @@ pub(super) fn close_for(turn: &mut Turn<'_>, id: AttemptId, cause: &Cause, held:
     // A wait that is already longer stands, and so does a question that nobody has answered.
     let again = same.zip(tries).is_some_and(|(gate, tries)| gate.reset.is_some() && tries.reset <= gate.reset);
     let named = tries.is_some_and(|tries| tries.reset.is_some());
-    let longer = |gate: &Gate| gate.until > until && !(named && is_guess(gate));
-    let stands = known.as_ref().filter(|gate| gate.until > Some(turn.now) && (again || longer(gate)));
-    let (until, reset, probe) = match stands {
-        Some(gate) => (gate.until, gate.reset, gate.probe),
+    let longer = |gate: &Gate| gate.limit_until() > until && !(named && is_guess(gate));
+    let stands = known.as_ref().filter(|gate| gate.limit_until() > Some(turn.now) && (again || longer(gate)));
+    let (limit, reset, probe) = match stands {
+        Some(gate) => (gate.limit_until(), gate.reset, gate.probe),
         None => (until, tries.and_then(|tries| tries.reset), tries.map_or(0, |tries| tries.number)),
     };
+    let overloaded = overloaded_until(known.as_ref(), turn.now);
     let question = question.or(known.and_then(|gate| gate.question));
-    let closed = GateClosed { account, cause: cause.clone(), until, question, strikes, reset, probe };
+    let closed = GateClosed {
+        account,
+        cause: cause.clone(),
+        until: limit.max(overloaded),
+        question,
+        strikes,
+        reset,
+        probe,
+        overloaded_until: overloaded,
+        limit_until: limit.filter(|_| overloaded.is_some()),
+    };
     turn.emit_attempt(id, GateEvent::GateClosed(closed));
+}
+
+/// An account whose provider is overloaded.
+struct GateWait {
+    account: String,
+    strikes: u32,
+    until: Time,
+}
+
+/// Closes the gate of an overloaded provider. What the account waits for besides, the reset of a limit or an answer, is kept beside
+/// it: forgotten, the reset could not follow a wall that is set.
+fn close_for_overload(turn: &mut Turn<'_>, id: AttemptId, wait: GateWait, known: Option<Gate>) {
+    let question = known.as_ref().and_then(|gate| gate.question);
+    let overloaded = Some(wait.until).max(overloaded_until(known.as_ref(), turn.now));
+    let limit = known.filter(|gate| gate.probe > 0 && gate.limit_until() > Some(turn.now));
+    let limit_until = limit.as_ref().and_then(Gate::limit_until);
+    let closed = GateClosed {
+        account: wait.account,
+        cause: Cause::Overloaded,
+        until: overloaded.max(limit_until),
+        question,
+        strikes: wait.strikes,
+        reset: limit.as_ref().and_then(|gate| gate.reset),
+        probe: limit.map_or(0, |gate| gate.probe),
+        overloaded_until: overloaded,
+        limit_until,
+    };
+    turn.emit_attempt(id, GateEvent::GateClosed(closed));
+}
+
+/// The wait for an overloaded provider that is not over.
+pub(super) fn overloaded_until(gate: Option<&Gate>, now: Time) -> Option<Time> {
+    gate.and_then(|gate| gate.overloaded_until).filter(|until| *until > now)
 }
 
 /// Whether a gate waits for a limit whose reset nobody has named. A reset that is named takes its place, sooner or later: kept

@@ -1,14 +1,18 @@
 //! What an operator may order, whatever agents say.
 
-use super::{About, Reply, Turn, attempt, placed, reconcile, review, session, split, steer, stream, unreported};
+use super::{
+    About, Reply, Turn, attempt, placed, reconcile, reload, review, session, split, steer, stream, unreported,
+};
+use crate::apply::WORDS_OF_FAILURE;
 use crate::cause::Cause;
 use crate::event::{PersonEvent, ReviewEvent, RunEvent, TaskEvent};
 use crate::ids::{AttemptId, QuestionId, TaskId};
 use crate::input::Order;
-use crate::state::{RunPhase, Task, TaskState};
+use crate::state::{RunPhase, Task, TaskState, Word};
 
-/// The reason of a task that an operator has stopped.
-const STOPPED: &str = "stopped_by_operator";
+/// The reasons of a task that an operator has stopped, and of one that it said has failed.
+const STOPPED: &str = WORDS_OF_FAILURE[0];
+const FAILED: &str = WORDS_OF_FAILURE[1];
 
 pub(super) fn ordered(turn: &mut Turn<'_>, order: Order) -> Reply {
     if turn.state.run.is_none() {
@@ -37,6 +41,10 @@ pub(super) fn ordered(turn: &mut Turn<'_>, order: Order) -> Reply {
             turn.emit_run(PersonEvent::NoteRecorded { text });
             Reply::Accepted
         }
+        Order::Fail { task, reason } => fail(turn, &task, reason),
+        Order::Reload { plan } => reload::reload(turn, &plan),
+        Order::Add(new) => reload::add(turn, *new),
+        Order::Edit { task, edit } => reload::edit(turn, &task, *edit),
     }
 }
 
@@ -84,7 +92,7 @@ fn skip(turn: &mut Turn<'_>, id: &TaskId, reason: String) -> Reply {
     turn.emit_task(id, TaskEvent::TaskSkipped { reason });
     review::after_end(turn, id);
     stop_if_idle(turn, holder);
-    go_on_after_end(turn);
+    go_on_after_end(turn, false);
     Reply::Accepted
 }
 
@@ -105,8 +113,31 @@ fn stop(turn: &mut Turn<'_>, id: &TaskId) -> Reply {
     Reply::Accepted
 }
 
+/// A task has failed on the operator's word, whatever its agent or its checks say.
+fn fail(turn: &mut Turn<'_>, id: &TaskId, reason: String) -> Reply {
+    let Some(task) = turn.state.tasks.get(id) else {
+        return unknown(id);
+    };
+    if task.workflow.removed {
+        return Reply::Refused { reason: format!("task {id} is no longer in the plan") };
+    }
+    if task.workflow.word == Some(Word::Failed) {
+        return Reply::Already;
+    }
+    let holder = task.holder;
+    skip_parts(turn, id);
+    if turn.state.tasks[id].state.is_terminal() {
+        // It had ended: this is another end, in an epoch of its own.
+        reconcile::reopen(turn, id, "given up by the operator".to_owned(), true);
+    }
+    turn.emit_task(id, TaskEvent::WorkflowFailed { reason: FAILED.to_owned(), detail: reason });
+    review::after_end(turn, id);
+    stop_if_idle(turn, holder);
+    Reply::Accepted
+}
+
 /// A whole that ends on the operator's word takes what is open of its parts with it.
-fn skip_parts(turn: &mut Turn<'_>, id: &TaskId) {
+pub(super) fn skip_parts(turn: &mut Turn<'_>, id: &TaskId) {
     for part in turn.state.tasks[id].workflow.parts.clone() {
         let Some(task) = turn.state.tasks.get(&part).filter(|task| !task.state.is_terminal()) else { continue };
         let holder = task.holder;
@@ -123,10 +154,20 @@ fn complete(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>) -> Reply {
     if task.state == TaskState::Complete {
         return Reply::Already;
     }
-    let holder = task.holder;
     if task.workflow.merging.is_some() {
         return Reply::Already;
     }
+    if task.workflow.removed {
+        return Reply::Refused { reason: format!("task {id} is no longer in the plan") };
+    }
+    complete_for_operator(turn, id, result);
+    go_on_after_end(turn, false);
+    Reply::Accepted
+}
+
+/// Ends a task as complete on the operator's word.
+pub(super) fn complete_for_operator(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>) {
+    let holder = turn.state.tasks[id].holder;
     // Work that was done apart goes into the run's branch on the operator's word too.
     let worked = |(part, task): (&TaskId, &Task)| !task.last_attempts.is_empty() && turn.state.root_of(part) == *id;
     let worked = turn.state.tasks.iter().any(worked);
@@ -135,10 +176,11 @@ fn complete(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>) -> Reply {
         // It had ended and is merged now: that is another end, in an epoch of its own.
         reconcile::reopen(turn, id, "completed by the operator".to_owned(), true);
     }
+    turn.emit_task(id, TaskEvent::OperatorCompleted { result: result.clone() });
     if worked {
         review::accept(turn, id, result, true);
     } else {
-        turn.emit_task(id, TaskEvent::TaskCompleted { result, unproven: true, unreported: false });
+        turn.emit_task(id, TaskEvent::TaskCompleted { result, unproven: true, unreported: true });
         review::after_end(turn, id);
     }
     let merging = turn.state.tasks[id].workflow.merging.is_some();
@@ -148,8 +190,6 @@ fn complete(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>) -> Reply {
         attempt::order_stop(turn, holder, Cause::StoppedByOperator, false);
     }
     stop_if_idle(turn, holder);
-    go_on_after_end(turn);
-    Reply::Accepted
 }
 
 fn stop_if_idle(turn: &mut Turn<'_>, holder: Option<AttemptId>) {
@@ -169,6 +209,10 @@ fn retry(turn: &mut Turn<'_>, id: &TaskId) -> Reply {
     if !task.state.is_terminal() {
         return Reply::Refused { reason: format!("task {id} has not ended: there is nothing to retry") };
     }
+    if task.workflow.removed {
+        let reason = format!("task {id} is no longer in the plan: put it back into the file and reload it");
+        return Reply::Refused { reason };
+    }
     if let Some(whole) = split::whole_that_went_on(turn.state, id) {
         return Reply::Refused { reason: format!("task {id} is a part of {whole}, which is past it: retry {whole}") };
     }
@@ -178,14 +222,13 @@ fn retry(turn: &mut Turn<'_>, id: &TaskId) -> Reply {
 
 pub(super) fn reopen_for_operator(turn: &mut Turn<'_>, id: &TaskId) {
     reconcile::reopen(turn, id, "opened again by the operator".to_owned(), true);
-    go_on_after_end(turn);
+    go_on_after_end(turn, false);
 }
 
 /// An order that opens work in a finished run makes the run one that can be continued.
-fn go_on_after_end(turn: &mut Turn<'_>) {
+pub(super) fn go_on_after_end(turn: &mut Turn<'_>, to_prove: bool) {
     let finished = turn.state.run.as_ref().is_some_and(|run| matches!(run.phase, RunPhase::Finished(_)));
-    let open = turn.state.tasks.values().any(|task| !task.state.is_terminal());
-    if finished && open {
+    if finished && (to_prove || turn.state.tasks.values().any(|task| !task.state.is_terminal())) {
         turn.emit_run(RunEvent::RunReopened {});
     }
 }

@@ -5,7 +5,7 @@ use crate::event::{RunEvent, TaskEvent};
 use crate::ids::{Epoch, TaskId};
 use crate::input::Noted;
 use crate::role::Role;
-use crate::state::{Inspection, RunPhase, State, TaskState};
+use crate::state::{Inspection, RunPhase, State, Task, TaskState};
 use crate::time::Time;
 
 /// The look at the disk between two waves.
@@ -36,7 +36,7 @@ pub(super) fn noted(turn: &mut Turn<'_>, noted: Noted) -> Reply {
 pub(super) fn reopen_missing(turn: &mut Turn<'_>, missing: Vec<(TaskId, Vec<String>)>) {
     let over = turn.state.run.as_ref().is_none_or(|run| matches!(run.phase, RunPhase::Finished(_)));
     for (id, paths) in missing {
-        if over || turn.state.tasks.get(&id).is_none_or(|task| task.state != TaskState::Complete) {
+        if over || !turn.state.tasks.get(&id).is_some_and(may_be_doubted) {
             continue;
         }
         let reason = format!("it was complete, but {} is no longer on disk", paths.join(", "));
@@ -46,12 +46,17 @@ pub(super) fn reopen_missing(turn: &mut Turn<'_>, missing: Vec<(TaskId, Vec<Stri
     }
 }
 
+/// Whether rekindle may find that a complete task is none. A person's word is final, and what the plan no longer has is nobody's.
+fn may_be_doubted(task: &Task) -> bool {
+    task.state == TaskState::Complete && task.workflow.word.is_none() && !task.workflow.removed
+}
+
 /// Completions shortly before a moment that can be looked at again.
 pub(super) fn recent(state: &State, before: Time) -> Vec<TaskId> {
     let from = before.minus_ms(state.limits.validation_window_ms);
     let recent = state.tasks.iter().filter(|(id, task)| {
         let provable = state.plan_task(id).is_some_and(|planned| !planned.is_unproven());
-        task.state == TaskState::Complete
+        may_be_doubted(task)
             && task.workflow.parent.is_none()
             && task.ended_at.is_some_and(|at| at >= from)
             && (provable || state.reviews(Role::Auditor))

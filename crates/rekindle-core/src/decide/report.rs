@@ -7,7 +7,7 @@ use crate::ids::{AttemptId, Epoch, QuestionId, TaskId};
 use crate::report::{Channel, Evidence, OVER, Report};
 use crate::review::{GivenVerdict, Stage, Verdict};
 use crate::role::Role;
-use crate::state::{AttemptPhase, Task, TaskState};
+use crate::state::{AttemptPhase, Claim, Task, TaskState};
 
 /// Refused reports that are written into the log for one attempt; a confused agent may send any number.
 const REFUSALS_LOGGED: u32 = 20;
@@ -175,9 +175,11 @@ fn start(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId) -> Reply {
 /// Hands a task over: it is in progress from now on and counts as one attempt.
 pub(super) fn begin(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId) {
     let number = turn.state.tasks[task].tries() + 1;
+    let known = turn.state.attempts.get(&id).and_then(|attempt| attempt.numbers.get(task).copied());
+    let nth = known.unwrap_or(turn.state.tasks[task].begun + 1);
     turn.emit(
         About { attempt: Some(id), task: Some(task.clone()), epoch: None },
-        TaskEvent::TaskStarted { attempt: id, number },
+        TaskEvent::TaskStarted { attempt: id, number, nth },
     );
 }
 
@@ -239,6 +241,12 @@ pub(super) fn checks_finished(turn: &mut Turn<'_>, id: &TaskId, epoch: Epoch, mu
     if claim.epoch != epoch {
         return Reply::Already;
     }
+    if claim.outdated {
+        // Its checks were changed while they ran: the new ones decide.
+        let Claim { attempt, door, result, verdict, .. } = claim;
+        turn.emit_task(id, TaskEvent::TaskClaimed { attempt, door, result, verdict });
+        return Reply::Accepted;
+    }
     health::classify(turn.state, &mut evidence);
     let passed = evidence.passed();
     let unproven = evidence.checks.is_empty()
@@ -267,7 +275,7 @@ pub(super) fn go_on(turn: &mut Turn<'_>, id: AttemptId) {
     if open.iter().any(|task| turn.state.tasks[task].state == TaskState::InProgress) {
         return;
     }
-    if let Some(next) = open.into_iter().find(|task| turn.state.unmet_blockers(task).is_empty()) {
+    if let Some(next) = open.into_iter().find(|task| turn.state.blockers_met(task)) {
         begin(turn, id, &next);
     }
 }

@@ -10,7 +10,7 @@ use crate::review::{
     categorise,
 };
 use crate::role::Role;
-use crate::state::{Claim, State, Task};
+use crate::state::{Claim, State, Task, Word};
 use crate::text;
 
 /// Longest part of a check's output in the words of a rework; the whole of it stands with the evidence.
@@ -62,7 +62,7 @@ pub(super) fn after_end(turn: &mut Turn<'_>, id: &TaskId) {
 
 /// Looks at every split task whose parts have ended. Not at the end of its last part: a blocker of its own may be open by then.
 pub(super) fn claim_wholes(turn: &mut Turn<'_>) {
-    let through = |(id, task): &(&TaskId, &Task)| task.waits_for_parts() && turn.state.unmet_blockers(id).is_empty();
+    let through = |(id, task): &(&TaskId, &Task)| task.waits_for_parts() && turn.state.blockers_met(id);
     let wholes: Vec<TaskId> = turn.state.begun().filter(through).map(|(id, _)| id.clone()).collect();
     for whole in wholes {
         claim_for_itself(turn, &whole);
@@ -122,6 +122,10 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &TaskId, claim: &Claim, evidence:
         turn.emit_task(id, ReviewEvent::EnvironmentDisagreement(EnvironmentsDiffer { passed, failed }));
     }
     let validating = turn.state.tasks[id].workflow.validating;
+    if claim.verdict.is_none() && turn.state.tasks[id].workflow.word == Some(Word::Done) {
+        // A person said that it is complete; it was only to be brought together with what others had merged.
+        return accept(turn, id, claim.result.clone(), unproven || !evidence.passed());
+    }
     match (claim.verdict, evidence.passed()) {
         (None, true) if claim.door == Channel::Unreported => unreported::passed(turn, id, claim, unproven),
         (None | Some(Verdict::Pass), true) => proven(turn, id, claim.result.clone(), unproven),

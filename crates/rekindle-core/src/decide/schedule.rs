@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{About, Turn, finish, gate, health, hold, report, review, strategy, stream, team, usage};
+use super::{About, Turn, finish, gate, health, hold, reload, report, review, strategy, stream, team, usage};
 use crate::cause::Cause;
 use crate::event::{AttemptEvent, Body, RunEvent};
 use crate::ids::{AgentName, AttemptId, Epoch, TaskId};
@@ -17,6 +17,7 @@ pub(super) fn fill_slots(turn: &mut Turn<'_>) {
     if !turn.state.run.as_ref().is_some_and(|run| run.phase == RunPhase::Running) {
         return;
     }
+    reload::prove(turn);
     review::claim_wholes(turn);
     open_wave(turn);
     if turn.state.held.is_some() || health::baseline_missing(turn.state) {
@@ -31,7 +32,7 @@ pub(super) fn fill_slots(turn: &mut Turn<'_>) {
     if ready(turn.state, turn.now).next().is_none() || !usage::may_dispatch(turn) {
         return;
     }
-    let mut taken = Taken::of(turn.state);
+    let mut taken = Occupied::of(turn.state);
     // Who is begun may be in the way of who comes next: what is left of the places is given out again until nobody fits.
     loop {
         let (state, now) = (&*turn.state, turn.now);
@@ -55,7 +56,7 @@ pub(super) fn fill_slots(turn: &mut Turn<'_>) {
 }
 
 /// What living attempts occupy: their names and the artifacts of everything on their lists.
-pub(super) struct Taken {
+pub(super) struct Occupied {
     agents: BTreeSet<AgentName>,
     /// Tasks of processes that have not ended, each as the whole it is a part of: nobody looks at work or goes on with it
     /// while somebody may still change it.
@@ -68,7 +69,7 @@ pub(super) struct Taken {
     begun: BTreeMap<String, TaskId>,
 }
 
-impl Taken {
+impl Occupied {
     pub(super) fn of(state: &State) -> Self {
         Self::beside(state, None)
     }
@@ -197,7 +198,7 @@ pub(super) fn ready(state: &State, now: crate::time::Time) -> impl Iterator<Item
         task.holder.is_none()
             && planned(task).is_some_and(|planned| planned.wave <= open_wave)
             && task.not_before.is_none_or(|time| time <= now)
-            && state.unmet_blockers(id).is_empty()
+            && state.blockers_met(id)
             && (!validating || task.workflow.validating)
             && !breaker_open(state, &cli_for(state, id), now)
     };
@@ -207,7 +208,7 @@ pub(super) fn ready(state: &State, now: crate::time::Time) -> impl Iterator<Item
 /// Whether nothing that is to be done before a task is open.
 fn comes_next(state: &State, id: &TaskId) -> bool {
     let later = state.plan_task(id).is_some_and(|planned| planned.wave > wave_now(state));
-    !later && state.unmet_blockers(id).is_empty()
+    !later && state.blockers_met(id)
 }
 
 /// Whether something is being looked at again: that comes before anything new. What waits for a person, for another task or
@@ -249,7 +250,7 @@ pub(super) fn cli_for(state: &State, id: &TaskId) -> String {
     named.map_or_else(default, str::to_owned)
 }
 
-fn dispatch(turn: &mut Turn<'_>, first: &TaskId, cli: &str, taken: &Taken) -> Option<AttemptId> {
+fn dispatch(turn: &mut Turn<'_>, first: &TaskId, cli: &str, taken: &Occupied) -> Option<AttemptId> {
     let role = turn.state.role_of(first);
     let agent = turn.state.agent_for(first, role)?;
     let tasks = list_for(turn.state, first, &cli_for(turn.state, first), taken);
@@ -302,7 +303,7 @@ fn prepared_by(state: &State, before: AttemptId) -> Option<u32> {
 
 /// The list a process is given: every open task of its named agent, in the plan's order, whose blockers are complete or
 /// stand earlier in the list, and whose artifacts nobody else is at. A task without a named agent is a list of one.
-fn list_for(state: &State, first: &TaskId, cli: &str, taken: &Taken) -> Vec<TaskId> {
+fn list_for(state: &State, first: &TaskId, cli: &str, taken: &Occupied) -> Vec<TaskId> {
     let mut list = vec![first.clone()];
     // Work that is reviewed ends its process: its next task is another one, which takes the session up.
     if state.reviews(Role::Critic) || state.reviews(Role::Auditor) || state.role_of(first).reviews() {
@@ -311,7 +312,7 @@ fn list_for(state: &State, first: &TaskId, cli: &str, taken: &Taken) -> Vec<Task
     let (Some(run), Some(Some(agent))) = (&state.run, state.plan_task(first).map(|task| task.agent.clone())) else {
         return list;
     };
-    let open_wave = wave_now(state);
+    let (open_wave, place) = (wave_now(state), state.workspace_of(first));
     for planned in run.plan.tasks.iter().filter(|task| task.agent.as_ref() == Some(&agent) && task.id != *first) {
         let task = &state.tasks[&planned.id];
         let free = task.state == TaskState::Pending
@@ -319,7 +320,8 @@ fn list_for(state: &State, first: &TaskId, cli: &str, taken: &Taken) -> Vec<Task
             && task.not_before.is_none()
             // A whole is looked at when its parts have ended, not worked on behind them.
             && !task.waits_for_parts()
-            && !taken.holds_any_of(planned);
+            && !taken.holds_any_of(planned)
+            && state.workspace_of(&planned.id) == place;
         let reachable = state.unmet_blockers(&planned.id).iter().all(|blocker| list.contains(blocker));
         if free && reachable && planned.wave <= open_wave && cli_for(state, &planned.id) == cli {
             list.push(planned.id.clone());

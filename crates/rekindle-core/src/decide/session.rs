@@ -1,6 +1,6 @@
 //! The beginning of a run, of a coordinator, and of a pause: what is taken over from before.
 
-use super::{About, Reply, Turn, attempt, health, hold, placed, reconcile, report, review, steer, stream};
+use super::{About, Reply, Turn, attempt, health, hold, placed, reconcile, reload, report, review, steer, stream};
 use crate::cause::Cause;
 use crate::event::{
     AttemptEvent, AttemptsLost, Pause, PauseReason, PersonEvent, Recovery, Resume, RunEvent, TeamStanding,
@@ -211,6 +211,7 @@ fn mend(turn: &mut Turn<'_>) {
         }
     }
     reopen_spent(turn);
+    reload::settle(turn);
 }
 
 /// A log that ends inside a second look at a completion leaves a task open whose attempts are used up: it begins anew.

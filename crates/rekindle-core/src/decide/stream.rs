@@ -1,5 +1,7 @@
 //! What an agent's own stream says of it: its session, its measures, what it forgot, how its turn ended.
 
+use std::borrow::Cow;
+
 use super::{Reply, Turn, attempt, gate, team};
 use crate::activity::{Failure, Measure, StreamEvent, Transcript, UnderWay};
 use crate::brief::{self, reloads};
@@ -59,7 +61,7 @@ fn cli_session(state: &State, id: AttemptId) -> &CliSession {
     &state.attempts[&id].cli_session
 }
 
-fn traits(state: &State, id: AttemptId) -> Traits {
+fn traits(state: &State, id: AttemptId) -> Cow<'_, Traits> {
     state.limits.traits_of(&state.attempts[&id].cli)
 }
 

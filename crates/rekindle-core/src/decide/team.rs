@@ -1,7 +1,7 @@
 //! The agents as a team: who does not answer after a restart is asked once before it is replaced, and who is idle gets the
 //! next task of its name instead of a new process.
 
-use super::schedule::{Taken, ready};
+use super::schedule::{Occupied, ready};
 use super::{About, Turn, gate, health, report, stream, usage};
 use crate::event::{SessionEvent, TaskEvent, TeamStanding};
 use crate::ids::{AttemptId, TaskId};
@@ -97,7 +97,7 @@ fn next_for(state: &State, id: AttemptId, now: Time) -> Option<TaskId> {
             && gate::cli_now(state, task, now).as_deref() == Some(found.cli.as_str())
     };
     let fitting: Vec<TaskId> = ready(state, now).filter(|task| fits(task)).cloned().collect();
-    let taken = (!fitting.is_empty()).then(|| Taken::beside(state, Some(id)))?;
+    let taken = (!fitting.is_empty()).then(|| Occupied::beside(state, Some(id)))?;
     fitting.into_iter().find(|task| !taken.conflicts(state, task))
 }
 

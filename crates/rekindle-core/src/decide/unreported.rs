@@ -137,7 +137,7 @@ pub(super) fn answered(turn: &mut Turn<'_>, question: QuestionId, answer: &str) 
     let free = turn.state.tasks.get(&id).is_some_and(|task| {
         let here = task.holder.is_none() || task.holder == Some(attempt);
         // Split since then: its parts are to be done, and the whole is looked at when they have ended.
-        let split = !task.workflow.parts.is_empty() && !turn.state.unmet_blockers(&id).is_empty();
+        let split = !task.workflow.parts.is_empty() && !turn.state.blockers_met(&id);
         here && !split && !task.state.is_terminal() && !task.is_being_proven()
     });
     if done && free {

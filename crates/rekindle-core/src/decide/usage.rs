@@ -51,7 +51,8 @@ pub(super) fn seen(turn: &mut Turn<'_>, left: UsageLeft) -> Reply {
         pause(turn, left.remaining_percent, next);
         return Reply::Accepted;
     }
-    let mut accounts: Vec<String> = limits.agents.iter().map(|cli| turn.state.limits.traits_of(cli).account).collect();
+    let account = |cli: &String| turn.state.limits.traits_of(cli).account.clone();
+    let mut accounts: Vec<String> = limits.agents.iter().map(account).collect();
     accounts.sort();
     accounts.dedup();
     for account in accounts {
@@ -59,22 +60,26 @@ pub(super) fn seen(turn: &mut Turn<'_>, left: UsageLeft) -> Reply {
         let known = turn.state.gates.get(&account);
         let next = goes_on_at(turn, gate::tried(known), left.resets_at);
         let stands = |gate: &Gate| {
-            let longer = gate.until >= Some(next.at) && !(next.reset.is_some() && gate::is_guess(gate));
-            longer || gate.until > Some(turn.now) && gate.reset.is_some() && next.reset <= gate.reset
+            let until = gate.limit_until();
+            let longer = until >= Some(next.at) && !(next.reset.is_some() && gate::is_guess(gate));
+            longer || until > Some(turn.now) && gate.reset.is_some() && next.reset <= gate.reset
         };
         if known.is_some_and(stands) {
             continue;
         }
         let cause = Cause::UsageLimit { resets_at: left.resets_at };
         let (question, strikes) = (known.and_then(|gate| gate.question), known.map_or(1, |gate| gate.strikes));
+        let overloaded = gate::overloaded_until(known, turn.now);
         let closed = GateClosed {
             account,
             cause,
-            until: Some(next.at),
+            until: Some(next.at).max(overloaded),
             question,
             strikes,
             reset: next.reset,
             probe: next.number,
+            overloaded_until: overloaded,
+            limit_until: overloaded.map(|_| next.at),
         };
         turn.emit(About::default(), GateEvent::GateClosed(closed));
     }

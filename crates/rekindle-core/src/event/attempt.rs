@@ -9,7 +9,7 @@ use crate::role::Role;
 use crate::strategy::Strategy;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "body", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum AttemptEvent {
     /// An attempt was decided on; its process is started after this is durable.
     Dispatched {

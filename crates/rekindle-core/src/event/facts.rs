@@ -238,6 +238,12 @@ pub struct GateClosed {
     /// Which probe since that reset comes then, from 1; 0 where no limit is waited for.
     #[serde(default)]
     pub probe: u32,
+    /// The end of the wait for an overloaded provider, where there is one besides: no clock that is set moves it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overloaded_until: Option<Time>,
+    /// The end of the wait for the limit alone, where the provider is overloaded besides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_until: Option<Time>,
 }
 
 /// An agent's context is nearly full.

@@ -6,7 +6,7 @@ use super::GateClosed;
 
 /// What happened to an account's gate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "body", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum GateEvent {
     /// An account has to wait: nothing more is started on it until then.
     GateClosed(GateClosed),

@@ -7,7 +7,7 @@ use crate::time::Time;
 
 /// What was seen of the surroundings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "body", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum MachineEvent {
     /// The machine is short of something: nothing new is started until it no longer is.
     StartsHeld(Held),

@@ -1,6 +1,7 @@
 //! The names of facts in the log, and the way back from a name and its details.
 
 use super::{AttemptEvent, Body, GateEvent, MachineEvent, PersonEvent, ReviewEvent, RunEvent, SessionEvent, TaskEvent};
+use crate::role::Role;
 
 /// Writes down the name of every fact. There is no wildcard: an event without a name does not compile, since a log with one
 /// could not be read again.
@@ -48,6 +49,7 @@ names! {
         DiskInspected "disk_inspected"
         WaveStarted "wave_started"
         PlanChanged "plan_changed"
+        PlanReloaded "plan_reloaded"
         BranchMade "branch_made"
         TeamChecked "team_checked"
         RunFinished "run_finished"
@@ -85,12 +87,14 @@ names! {
     }
     Task TaskEvent {
         TaskAdded "task_added"
+        TaskEdited "task_edited"
         TaskAssigned "task_assigned"
         BaselineSeen "baseline_seen"
         TaskStarted "task_started"
         TaskClaimed "task_claimed"
         ChecksFinished "checks_finished"
         TaskCompleted "task_completed"
+        OperatorCompleted "operator_completed"
         TaskFailReported "task_fail_reported"
         CheckpointSaved "checkpoint_saved"
         SplitProposed "split_proposed"
@@ -145,6 +149,20 @@ names! {
     }
 }
 
+/// Every name that readers of the log may see; those that carry a role once for each.
+#[must_use]
+pub fn names() -> Vec<String> {
+    let by_role = |tag: &str| matches!(tag, "dispatched" | "redispatched" | "role_timeout");
+    let mut names = Vec::new();
+    for tag in TAGS {
+        match by_role(tag) {
+            true => names.extend(Role::ALL.iter().map(|role| format!("{role}_{}", tag.trim_start_matches("role_")))),
+            false => names.push((*tag).to_owned()),
+        }
+    }
+    names
+}
+
 impl Body {
     /// The name that readers of the log see. Names that carry a role are made from it.
     pub fn name(&self) -> String {
@@ -161,11 +179,8 @@ impl Body {
 
     /// The details as a JSON object, without the name.
     pub fn details(&self) -> String {
-        let mut value = serde_json::to_value(self).expect("a body holds nothing that JSON cannot");
-        if let Some(object) = value.as_object_mut() {
-            object.remove("body");
-        }
-        value.to_string()
+        let value = serde_json::to_value(self).expect("a body holds nothing that JSON cannot");
+        value.get(self.tag()).map_or_else(|| "{}".to_owned(), ToString::to_string)
     }
 
     /// The body back from its name and details. Fails when the log was written by a version that knows other events, or
@@ -180,11 +195,10 @@ impl Body {
         } else {
             name
         };
-        // Put together as text: a tree in between costs more than everything else.
-        let fields = details.trim().strip_prefix('{').unwrap_or(details);
-        let comma = if fields.trim_start().starts_with('}') { "" } else { "," };
+        // Put together as text, the name around the details: a tree in between, or a name among them for which the others have
+        // to be kept until it is found, costs more than everything else.
         let quoted = serde_json::to_string(tag)?;
-        Self::read(tag, &format!("{{\"body\":{quoted}{comma}{fields}"))
+        Self::read(tag, &["{", &quoted, ":", details, "}"].concat())
     }
 }
 
@@ -218,7 +232,7 @@ mod tests {
             Cause::Crashed { code: None, signal: Some(9) },
             Cause::UsageLimit { resets_at: Some(Time(7)) },
             Cause::StartFailed { reason: "no such program".to_owned() },
-            Cause::Machine(crate::cause::Refused { reason: "no space".to_owned(), hint: "df".to_owned() }),
+            Cause::Machine(crate::cause::MachineRefusal { reason: "no space".to_owned(), hint: "df".to_owned() }),
             Cause::StoppedByOperator,
         ];
         for cause in causes {
@@ -237,6 +251,8 @@ mod tests {
                     strikes: 1,
                     reset: Some(Time(3)),
                     probe: 2,
+                    overloaded_until: Some(Time(4)),
+                    limit_until: Some(Time(3)),
                 })),
                 Body::Task(TaskEvent::TaskRequeued {
                     cause,

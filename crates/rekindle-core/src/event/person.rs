@@ -8,7 +8,7 @@ use crate::time::Time;
 
 /// What passed between a run and a person.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "body", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum PersonEvent {
     QuestionAsked {
         id: QuestionId,

@@ -7,7 +7,7 @@ use crate::review::{Disagreement, GivenVerdict, Merging, Rework};
 
 /// What happened to proven work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "body", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum ReviewEvent {
     /// The work of a task was proven and goes to a reviewer.
     TaskHandedOn(HandedOn),

@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AttemptsLost, Finish, Pause, Recovery, Resume, TeamStanding, WorkBranch};
+use super::{AttemptsLost, Finish, Pause, PlanReloaded, Recovery, Resume, TeamStanding, WorkBranch};
 use crate::limits::Limits;
 use crate::plan::Plan;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "body", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum RunEvent {
     /// A run began; the plan is pinned here.
     RunStarted {
@@ -61,6 +61,8 @@ pub enum RunEvent {
         /// Hash of the file now.
         hash: String,
     },
+    /// A person had the changed plan taken over.
+    PlanReloaded(Box<PlanReloaded>),
     /// The branch that accepted work goes to.
     BranchMade(WorkBranch),
     /// The agents were looked at after a pause or a crash.

@@ -8,7 +8,7 @@ use crate::ids::AttemptId;
 
 /// What happened in an agent's session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "body", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum SessionEvent {
     /// The agent's own session is known.
     AgentSession {

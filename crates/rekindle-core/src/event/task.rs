@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Added;
+use super::{Added, ChangedTask};
 use crate::cause::Cause;
 use crate::ids::{AttemptId, QuestionId};
 use crate::report::{Baseline, Channel, Checkpoint, Evidence};
@@ -10,10 +10,12 @@ use crate::review::Verdict;
 use crate::time::Time;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "body", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum TaskEvent {
-    /// A task that is not in the plan's file.
+    /// A task that is not in the plan's file: a part of a split, a repair, or one that a person added.
     TaskAdded(Box<Added>),
+    /// A person changed a task.
+    TaskEdited(Box<ChangedTask>),
     /// An idle agent goes on with another task of its name.
     TaskAssigned {
         attempt: AttemptId,
@@ -25,6 +27,9 @@ pub enum TaskEvent {
         attempt: AttemptId,
         /// Which try.
         number: u32,
+        /// Which attempt at the task it is for people: uncounted ones and reviewers' count here. 0 in older logs.
+        #[serde(default)]
+        nth: u32,
     },
     /// An agent claims that a task is complete; the checks run after this is durable.
     TaskClaimed {
@@ -49,6 +54,12 @@ pub enum TaskEvent {
         /// No agent reported it: its checks, or a person, showed that it is done.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         unreported: bool,
+    },
+    /// A person said that a task is complete: it is, whatever its checks say, as soon as its work is merged.
+    OperatorCompleted {
+        /// The outcome in the person's words.
+        #[serde(default)]
+        result: Option<String>,
     },
     /// An agent gave a task up.
     TaskFailReported {

@@ -51,7 +51,7 @@ pub struct Plan {
 
 /// Everything that goes into the text.
 #[derive(Clone, Debug)]
-pub struct Facts<'a> {
+pub struct RecoveryFacts<'a> {
     pub session: &'a Session,
     /// Its name, for people.
     pub key: &'a str,
@@ -73,7 +73,7 @@ pub struct Facts<'a> {
 
 /// The text. Without the plan at most [`STATE_BYTES`] characters long, with it at most [`PLAN_BYTES`] more, and never more than the
 /// room.
-pub fn text(facts: &Facts<'_>) -> String {
+pub fn text(facts: &RecoveryFacts<'_>) -> String {
     let room = facts.room.min(if facts.telling.full { STATE_BYTES + PLAN_BYTES } else { STATE_BYTES });
     let plan = match facts.telling.full {
         true => plan(facts, room.saturating_sub(STATE_FLOOR_BYTES).min(PLAN_BYTES)),
@@ -85,7 +85,7 @@ pub fn text(facts: &Facts<'_>) -> String {
 
 /// Everything but the plan. The programs count characters, so a script with three bytes a character gets more bytes for as many of
 /// them, up to [`WIDE_BYTES`].
-fn whole_state(facts: &Facts<'_>, room: usize) -> String {
+fn whole_state(facts: &RecoveryFacts<'_>, room: usize) -> String {
     let (head, after) = (head(facts), protocol(facts));
     let mut bytes = WIDE_BYTES.max(room);
     loop {
@@ -99,7 +99,7 @@ fn whole_state(facts: &Facts<'_>, room: usize) -> String {
     }
 }
 
-fn head(facts: &Facts<'_>) -> String {
+fn head(facts: &RecoveryFacts<'_>) -> String {
     let session = facts.session;
     let (done, all) = session.progress();
     let mut out = format!("{HEADING}, notice {MARK})\n\n");
@@ -144,14 +144,14 @@ fn ordinal(n: u32) -> String {
 }
 
 /// The record, with what was looked up in it.
-fn state(facts: &Facts<'_>, room: usize) -> String {
+fn state(facts: &RecoveryFacts<'_>, room: usize) -> String {
     let mut items = lists::items(facts.session, room);
     items.extend(looked_up(facts));
     lists::record(&items, room)
 }
 
 /// What was looked up. It holds names that others chose, so it stands in the fence with the record.
-fn looked_up(facts: &Facts<'_>) -> Vec<Item> {
+fn looked_up(facts: &RecoveryFacts<'_>) -> Vec<Item> {
     /// A sentence each; more than these would take the room of the record.
     const SENTENCES_MAX: usize = 8;
     let mut lines: Vec<String> =
@@ -170,7 +170,7 @@ fn looked_up(facts: &Facts<'_>) -> Vec<Item> {
     lines.into_iter().map(|line| Item::new(Section::LookedUp, LOOKED_UP, line)).collect()
 }
 
-fn protocol(facts: &Facts<'_>) -> String {
+fn protocol(facts: &RecoveryFacts<'_>) -> String {
     let session = facts.session;
     let mut out = "\n## How to continue\n\n- Start with the first point under Now. Repeat nothing that is done already. Where memory and disk \
                    differ, the disk is right.\n"
@@ -200,7 +200,7 @@ fn protocol(facts: &Facts<'_>) -> String {
 }
 
 /// The whole plan, then the tasks with what blocks what. Where it does not fit, its file has to be read.
-fn plan(facts: &Facts<'_>, room: usize) -> String {
+fn plan(facts: &RecoveryFacts<'_>, room: usize) -> String {
     let session = facts.session;
     let (done, all) = session.progress();
     let edges: usize = session.tasks.iter().map(|task| task.blocked_by.len()).sum();

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fact::{Fact, Outcome, Record, TaskStatus, Todo, bounded};
 use super::sentence::{asks, split};
-use add::Source;
+use add::ToldBy;
 
 /// Prompts kept; the first ones say what the session is for and are never forgotten.
 pub const PROMPTS_MAX: usize = 200;
@@ -261,7 +261,7 @@ impl Session {
         self.records += 1;
         // What the transcript holds came before what the hook tells now.
         for fact in &record.read {
-            self.follow(fact, Source::Transcript, record.at);
+            self.follow(fact, ToldBy::Transcript, record.at);
             if let Fact::Compacted { summary } = fact {
                 // Hooks and transcript are counted apart, never added. A transcript may have two lines for one compaction, a
                 // boundary and a summary: without work between them they are one.
@@ -279,7 +279,7 @@ impl Session {
         }
         for fact in &record.facts {
             self.note_quiet(fact);
-            self.follow(fact, Source::Hook, record.at);
+            self.follow(fact, ToldBy::Hook, record.at);
             self.take(fact, record.at);
         }
     }

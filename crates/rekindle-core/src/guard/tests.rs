@@ -1,7 +1,7 @@
 //! A lead's session: what adds up, when it is told, what it is told.
 
 use super::fact::{Beginning, Fact, Outcome, Record, TaskStatus, Todo};
-use super::recovery::{Facts, PLAN_BYTES, Plan, STATE_BYTES, Team, text};
+use super::recovery::{PLAN_BYTES, Plan, RecoveryFacts, STATE_BYTES, Team, text};
 use super::session::{PROMPTS_MAX, Session};
 use super::state_file;
 use super::when::{Chance, Occasion, Telling, offered, telling};
@@ -61,7 +61,7 @@ fn session(records: Vec<Record>) -> Session {
 
 fn wording(session: &Session, full: bool, plan: Option<&Plan>) -> String {
     let telling = Telling { occasion: Occasion::Compacted, compaction: session.compactions(), full };
-    text(&Facts {
+    text(&RecoveryFacts {
         session,
         key: "p-1",
         telling,
@@ -284,7 +284,7 @@ fn texts_keep_within_their_bounds_whatever_was_heard() {
     assert!(!whole.contains('\u{1b}'));
     assert_eq!(whole.matches(&format!("{NONCE} rekindle-data>>>")).count(), 3, "nothing in the record can end it");
     let telling = Telling { occasion: Occasion::Compacted, compaction: 2, full: true };
-    let facts = Facts {
+    let facts = RecoveryFacts {
         session: &lead,
         key: "p-1",
         telling,
@@ -343,7 +343,7 @@ fn a_team_is_named_with_its_file() {
     let team =
         Team { name: "exec-auth".into(), file: Some("/t/config.json".into()), members: vec!["ada (dev)".into()] };
     let telling = Telling { occasion: Occasion::Resumed, compaction: 0, full: false };
-    let facts = Facts {
+    let facts = RecoveryFacts {
         session: &lead,
         key: "p-1",
         telling,

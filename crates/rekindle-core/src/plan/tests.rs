@@ -4,6 +4,7 @@ mod graphs;
 mod malformed;
 mod properties;
 mod shapes;
+mod written;
 
 use super::{Parsed, Plan, Severity, parse};
 

@@ -103,7 +103,10 @@ fn code_span(text: &str) -> Option<(&str, usize)> {
 }
 
 /// A path inside the workspace in its plainest form (`./a//b/` is `a/b`), or why it is none.
-pub(super) fn workspace_path(path: &str) -> Result<String, &'static str> {
+///
+/// # Errors
+/// With the reason, in words that follow the path.
+pub fn workspace_path(path: &str) -> Result<String, &'static str> {
     let drive = path.as_bytes().get(1) == Some(&b':') && path.starts_with(|c: char| c.is_ascii_alphabetic());
     if path.starts_with(['/', '\\']) || drive {
         return Err("is absolute");

@@ -117,6 +117,19 @@ pub struct Gate {
     /// Which probe since that reset comes at the end of the wait.
     #[serde(default)]
     pub probe: u32,
+    /// The end of the wait for an overloaded provider: no clock that is set moves it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overloaded_until: Option<Time>,
+    /// The end of the wait for the limit alone, where the provider is overloaded besides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_until: Option<Time>,
     /// How many agents may run at once after the wait.
     pub allowed: u32,
+}
+
+impl Gate {
+    /// The end of the wait for a limit, whatever else is waited for.
+    pub fn limit_until(&self) -> Option<Time> {
+        if self.overloaded_until.is_some() { self.limit_until } else { self.until }
+    }
 }

@@ -47,6 +47,9 @@ pub struct Task {
     pub epoch: Epoch,
     /// Attempts that count.
     pub attempts: u32,
+    /// Attempts that have begun it, whether they count or not, of every role: they are numbered by it for people.
+    #[serde(default)]
+    pub begun: u32,
     /// The attempt that holds it: working on it, or with it in its list.
     pub holder: Option<AttemptId>,
     /// When the current attempt at it began.
@@ -132,6 +135,27 @@ pub struct Workflow {
     pub unreported: bool,
     /// Compactions and timeouts that show it to be too large.
     pub too_large: u32,
+    /// A person decided how it ended: nothing but a person changes that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub word: Option<Word>,
+    /// The plan no longer has it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub removed: bool,
+    /// A person added it to the run; the plan's file does not have it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub by_hand: bool,
+    /// The workspace that holds its work, where the plan would name another one by now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+}
+
+/// How a person decided on a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Word {
+    Done,
+    Skipped,
+    Failed,
 }
 
 impl Task {
@@ -194,4 +218,7 @@ pub struct Claim {
     /// The verdict that is being proven, where it is a reviewer's.
     #[serde(default)]
     pub verdict: Option<Verdict>,
+    /// The checks were changed since it was made: what the old ones say decides nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub outdated: bool,
 }

@@ -147,3 +147,21 @@ fn a_wait_for_a_reset_follows_a_wall_that_is_set() {
     assert_eq!(moved, 2);
     assert_eq!(story.replayed(), story.state);
 }
+
+#[test]
+fn a_wall_that_is_set_back_closes_no_account_that_had_opened() {
+    let mut story = working();
+    let reset = story.now.plus_ms(20_000);
+    let until = limited(&mut story, reset);
+    story.now = until;
+    story.input(Input::TimePassed);
+    assert_eq!(story.state.live_attempts().count(), 1, "one probes the account");
+    story.input(seen(5_000, -3_600_000));
+    assert_eq!(story.state.gates["able"].until, Some(until), "the wall has shown that reset");
+    story.started(2);
+    story.done(2, "T1");
+    story.checked("T1", true);
+    story.exited(2, exit_code(0));
+    assert!(story.state.live_attempts().count() > 0, "and the next one begins at once");
+    assert_eq!(story.replayed(), story.state);
+}

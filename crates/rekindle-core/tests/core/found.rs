@@ -3,11 +3,11 @@
 use rekindle_core::cause::Cause;
 use rekindle_core::decide::{self, Standstill};
 use rekindle_core::effect::Effect;
-use rekindle_core::event::{AttemptEvent, Body, RunEvent, TaskEvent};
+use rekindle_core::event::{AttemptEvent, Body, PauseReason, RunEvent, TaskEvent};
 use rekindle_core::ids::AttemptId;
 use rekindle_core::input::{Input, Noted, Order};
 use rekindle_core::limits::Limits;
-use rekindle_core::report::Report;
+use rekindle_core::report::{Exit, Report};
 use rekindle_core::state::{AttemptPhase, State};
 use rekindle_core::view::{self, Touched};
 
@@ -166,4 +166,19 @@ fn a_timeout_names_the_limit_of_the_task_that_is_over_its_time() {
         _ => None,
     });
     assert_eq!(told, Some(60_000), "T1 has the time of its role, which is not over");
+}
+
+/// The order was decided on before the end was known; the shim says that it never came to it.
+#[test]
+fn an_order_that_came_too_late_is_not_why_an_agent_left() {
+    for (by_itself, cause) in [(true, "crashed"), (false, "stopped_by_operator")] {
+        let mut story = Story::of("# Demo\n\n### T1: a\n\nDo.\n");
+        story.started(1);
+        story.order(Order::Pause(PauseReason::Operator));
+        assert!(story.state.attempts[&AttemptId(1)].stop.is_some(), "a stop is ordered");
+        story.exited(1, Exit { by_itself, ..exit_code(3) });
+        let ended = story.state.attempts[&AttemptId(1)].cause.as_ref().map(|cause| cause.name());
+        assert_eq!(ended, Some(cause), "by itself: {by_itself}");
+        assert_eq!(story.replayed(), story.state);
+    }
 }

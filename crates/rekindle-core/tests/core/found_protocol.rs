@@ -525,11 +525,20 @@ fn a_named_agent_is_not_given_a_whole_behind_its_parts() {
     assert_eq!(newest.tasks, [task("T1.1"), task("T1.2")]);
 }
 
+/// Both tasks are complete: the second is put into a wave behind the first, which is reopened.
+fn put_into_a_later_wave(story: &mut Story, plan: &str) {
+    let later = plan.replace("### T1: a", "### T1: a, anew").replace("### T2", "## Wave 2\n\n### T2");
+    let later = rekindle_core::plan::parse("demo", later.as_bytes()).plan.expect("a plan");
+    assert_eq!(story.order(Order::Reload { plan: Box::new(later) }).reply, Reply::Accepted);
+}
+
 #[test]
 fn work_of_a_later_wave_that_was_sent_back_does_not_stand_in_the_way_of_this_one() {
-    let plan = "# Demo\n\n## Wave 1\n\n### T1: a\n- artifacts: a.txt\n\n## Wave 2\n\n### T2: b\n- artifacts: a.txt\n";
+    let plan = "# Demo\n\n## Wave 1\n\n### T1: a\n- artifacts: a.txt\n\n### T2: b\n- artifacts: a.txt\n";
     let mut story = Story::with(plan, Limits { max_agents: 1, ..Limits::default() });
-    story.order(Order::Complete { task: task("T2"), result: None });
+    through(&mut story, 1, "T1");
+    through(&mut story, 2, "T2");
+    put_into_a_later_wave(&mut story, plan);
     crash(&mut story);
     story.checked("T2", false);
     assert!(story.state.tasks[&task("T2")].workflow.rework.is_some());
@@ -583,9 +592,16 @@ fn a_repeated_claim_on_work_that_was_completed_meanwhile_changes_nothing() {
 
 #[test]
 fn a_look_again_in_a_later_wave_does_not_hold_this_one_up() {
-    let plan = "---\nreview: [auditor]\n---\n# Demo\n\n## Wave 1\n\n### T1: a\n- accept: `true`\n\n## Wave 2\n\n### T2: b\n- accept: `true`\n";
-    let mut story = Story::of(plan);
-    story.order(Order::Complete { task: task("T2"), result: None });
+    let plan = "---\nreview: [auditor]\n---\n# Demo\n\n## Wave 1\n\n### T1: a\n- accept: `true`\n\n### T2: b\n- accept: `true`\n";
+    let mut story = Story::with(plan, Limits { max_agents: 1, ..Limits::default() });
+    for (first, id) in [(1, "T1"), (3, "T2")] {
+        through(&mut story, first, id);
+        story.started(first + 1);
+        story.report(first + 1, verdict(Role::Auditor, Verdict::Pass));
+        story.checked(id, true);
+        story.exited(first + 1, exit_code(0));
+    }
+    put_into_a_later_wave(&mut story, plan);
     crash(&mut story);
     story.checked("T2", true);
     assert_eq!(story.state.tasks[&task("T2")].workflow.stage, Stage::Audit, "it waits for its wave");

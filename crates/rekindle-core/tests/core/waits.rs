@@ -2,10 +2,11 @@
 
 use rekindle_core::activity::{Failure, Problem, StreamEvent};
 use rekindle_core::decide::{self, Standstill};
-use rekindle_core::event::{Body, RunEvent};
+use rekindle_core::event::{Body, ClockSeen, RunEvent};
 use rekindle_core::ids::{AttemptId, QuestionId};
 use rekindle_core::input::{Input, Order};
 use rekindle_core::limits::{Limits, Traits};
+use rekindle_core::report::Report;
 use rekindle_core::time::Time;
 use rekindle_core::view::Touched;
 
@@ -258,4 +259,54 @@ fn a_reset_that_the_usage_command_names_takes_the_place_of_a_guess_too() {
     let gate = &story.state.gates["able"];
     assert_eq!(gate.reset, Some(reset));
     assert!(gate.until < guess);
+}
+
+#[test]
+fn an_overloaded_provider_is_waited_for_beside_a_reset_that_was_named() {
+    let long = Limits { backoff_ms: 60_000, ..limits() };
+    let mut story = Story::with(TWO, long);
+    story.started(1);
+    story.started(2);
+    let reset = story.now.plus_ms(20_000);
+    fails(&mut story, 1, Problem::UsageLimit, Some(reset));
+    fails(&mut story, 2, Problem::Overloaded, None);
+    let gate = story.state.gates["able"].clone();
+    assert_eq!((gate.reset, gate.probe), (Some(reset), 1), "the reset is not forgotten");
+    let overloaded = gate.overloaded_until.expect("a wait of its own");
+    assert!(overloaded >= story.now.plus_ms(60_000) && gate.until == Some(overloaded), "the longer of both: {gate:?}");
+    let hour = 3_600_000;
+    let wall = |ahead_ms| Input::ClockSeen(ClockSeen { boot_id: "boot".into(), slept_ms: 0, wall_ahead_ms: ahead_ms });
+    story.input(wall(-hour));
+    let later = story.state.gates["able"].until.expect("a time");
+    assert_eq!(later, reset.plus_ms(10_000 + 3_600_000), "the reset follows the wall");
+    story.input(wall(hour));
+    assert_eq!(story.state.gates["able"].until, Some(overloaded), "no clock shortens the wait for the provider");
+    assert_eq!(story.replayed(), story.state);
+}
+
+#[test]
+fn a_reset_that_is_named_while_the_provider_is_overloaded_is_waited_for() {
+    let mut story = Story::with(TWO, Limits { backoff_ms: 600_000, ..limits() });
+    story.started(1);
+    story.started(2);
+    fails(&mut story, 1, Problem::Overloaded, None);
+    let overloaded = story.state.gates["able"].until;
+    let reset = story.now.plus_ms(20_000);
+    fails(&mut story, 2, Problem::UsageLimit, Some(reset));
+    let gate = &story.state.gates["able"];
+    assert_eq!((gate.reset, gate.until), (Some(reset), overloaded), "both are known, the longer counts");
+}
+
+#[test]
+fn an_agent_that_waits_for_a_person_keeps_no_other_from_its_account() {
+    let mut story = story();
+    fails(&mut story, 1, Problem::Overloaded, None);
+    fails(&mut story, 2, Problem::Overloaded, None);
+    let probe = probing(&mut story);
+    let at = story.state.attempts[&AttemptId(probe)].tasks[0].clone();
+    story.input(Input::TimePassed);
+    assert_eq!(story.state.live_attempts().count(), 1, "one probes");
+    story.report(probe, Report::Ask { task: at, text: "Which?".into(), options: Vec::new(), context: String::new() });
+    assert_eq!(story.state.live_attempts().count(), 2, "the other goes on meanwhile");
+    assert_eq!(story.replayed(), story.state);
 }

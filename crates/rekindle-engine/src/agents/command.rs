@@ -4,7 +4,7 @@ use rekindle_core::activity::Activity;
 use rekindle_core::limits::Traits;
 use rekindle_shim::bundle::Stdin;
 
-use super::{About, Adapter, Examination, Launch, Place, Program, Reader, Source, Start, find_program};
+use super::{About, Adapter, Examination, Launch, LineSource, Place, Program, Reader, Start, find_program};
 
 /// The name in `kind = "…"`.
 pub const KIND: &str = "command";
@@ -41,7 +41,7 @@ impl Adapter for Command {
 struct Silent;
 
 impl Reader for Silent {
-    fn line(&mut self, _source: Source, _line: &str, _whole: bool) -> Vec<Activity> {
+    fn line(&mut self, _source: LineSource, _line: &str, _whole: bool) -> Vec<Activity> {
         Vec::new()
     }
 }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::fields;
 use super::guard_adapter::{Heard, Moment};
 
-pub use used::{Stage, Use, answered, asked, said, status};
+pub use used::{CallStage, Use, answered, asked, said, status};
 
 /// What one program means by its tools and by prompts that no person typed.
 pub struct Dialect {
@@ -164,9 +164,9 @@ fn common_event(event: &str, asked: &Value, by: Option<&str>, dialect: &Dialect)
     };
     let ended = if (dialect.ends_batch)(tool) { Moment::Batch } else { Moment::Tool };
     match event {
-        "PreToolUse" => (Moment::Tool, used(Stage::Called)),
-        "PostToolUse" => (ended, used(Stage::Answered(asked.get("tool_response").unwrap_or(&nothing)))),
-        "PostToolUseFailure" => (ended, used(Stage::Failed(fields::text(asked, "error").unwrap_or_default()))),
+        "PreToolUse" => (Moment::Tool, used(CallStage::Called)),
+        "PostToolUse" => (ended, used(CallStage::Answered(asked.get("tool_response").unwrap_or(&nothing)))),
+        "PostToolUseFailure" => (ended, used(CallStage::Failed(fields::text(asked, "error").unwrap_or_default()))),
         "TaskCreated" => (Moment::Tool, task(asked, None).into_iter().collect()),
         "TaskCompleted" => (Moment::Batch, task(asked, Some(TaskStatus::Completed)).into_iter().collect()),
         _ => (Moment::Other, Vec::new()),

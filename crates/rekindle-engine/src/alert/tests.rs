@@ -14,7 +14,7 @@ use super::webhook::{Webhook, check};
 use super::{Alert, Alerts, Channels, Complaints, Finished, Kind, Session};
 
 /// How long a test waits for what must come.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 fn alert() -> Alert {
     Alert {
@@ -24,6 +24,7 @@ fn alert() -> Alert {
         run: "r-1".to_owned(),
         plan: "demo".to_owned(),
         task: Some(TaskId::new("T1").expect("a name")),
+        evidence: Vec::new(),
         time: Time(1_767_323_045_000),
     }
 }

@@ -121,6 +121,7 @@ pub struct TaskLine {
 #[cfg(test)]
 mod tests {
     use rekindle_core::event::PauseReason;
+    use rekindle_core::input::{NewTask, TaskEdit};
 
     use super::*;
 
@@ -142,6 +143,24 @@ mod tests {
                 r#"{"call":"split","task":"T1","subtasks":["a"]}"#,
             ),
             (Order::ForgetFocus, r#"{"call":"forget_focus"}"#),
+            (Order::Fail { task: task(), reason: "r".to_owned() }, r#"{"call":"fail_task","task":"T1","reason":"r"}"#),
+            (
+                Order::Add(Box::new(NewTask {
+                    id: task(),
+                    title: "t".to_owned(),
+                    text: String::new(),
+                    after: Vec::new(),
+                    accept: vec!["true".to_owned()],
+                    artifacts: Vec::new(),
+                    agent: None,
+                    timeout_ms: None,
+                })),
+                r#"{"call":"add_task","id":"T1","title":"t","text":"","after":[],"accept":["true"],"artifacts":[],"agent":null,"timeout_ms":null}"#,
+            ),
+            (
+                Order::Edit { task: task(), edit: Box::new(TaskEdit { timeout_ms: Some(5), ..TaskEdit::default() }) },
+                r#"{"call":"edit_task","task":"T1","edit":{"timeout_ms":5}}"#,
+            ),
         ];
         for (order, text) in orders {
             let call = Request::Order(order);

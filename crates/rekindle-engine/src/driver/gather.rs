@@ -13,6 +13,7 @@ use rekindle_core::text;
 use super::spools::{CHUNK_BYTES, Progress, set_offset};
 use super::{Driver, Error};
 use crate::ingest::{Cursor, Record};
+use crate::refusal;
 use crate::store::{SpoolGap, SpoolOffset, Stream};
 use crate::world::World;
 
@@ -76,10 +77,15 @@ impl<W: World> Driver<W> {
                 self.refused(Refused::Attempt(attempt), refusal);
                 Ok(())
             }
-            Found::NeverStarted => {
-                let reason = "its supervisor ended before it could start the agent".to_owned();
-                self.take(Input::AttemptNotStarted { attempt, reason });
+            // Whoever had it stopped knows why it never began.
+            Found::NeverStarted if !wanted => {
+                self.take(Input::AttemptLost { attempt, with_host: false });
                 self.forget(attempt);
+                Ok(())
+            }
+            Found::NeverStarted => {
+                // Nothing of the agent was begun: that is the machine's doing, which costs no attempt and holds starts for a moment.
+                self.refused(Refused::Attempt(attempt), refusal::no_supervisor());
                 Ok(())
             }
             ended => self.end_as_found(attempt, &ended),

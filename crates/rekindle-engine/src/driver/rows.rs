@@ -15,6 +15,9 @@ use super::{Driver, Error};
 use crate::store::{self, Read, Row, Table};
 use crate::world::World;
 
+/// Room for the text of one row: more than most take.
+const ROW_BYTES: usize = 1_024;
+
 /// Every row that the state tells.
 pub fn all_rows(state: &State) -> Vec<Row> {
     touched_rows(state, &Touched::everything(state))
@@ -29,7 +32,8 @@ pub fn touched_rows(state: &State, touched: &Touched) -> Vec<Row> {
         add(Table::Run, row.id.clone(), 0, json(&row));
     }
     for id in &touched.tasks {
-        let Some(task) = state.tasks.get(id).filter(|task| !task.settled) else { continue };
+        let ended = touched.ended.contains(id);
+        let Some(task) = state.tasks.get(id).filter(|task| !task.settled || ended) else { continue };
         if let Some(row) = view::task_row(state, id) {
             add(Table::Task, id.to_string(), task.index as u64, json(&row));
         }
@@ -48,7 +52,10 @@ pub fn touched_rows(state: &State, touched: &Touched) -> Vec<Row> {
 }
 
 fn json<T: Serialize>(row: &T) -> String {
-    serde_json::to_string(row).expect("a row holds nothing that JSON cannot")
+    // Most rows are longer than what a text begins with by itself.
+    let mut json = Vec::with_capacity(ROW_BYTES);
+    serde_json::to_writer(&mut json, row).expect("a row holds nothing that JSON cannot");
+    String::from_utf8(json).expect("JSON is UTF-8")
 }
 
 /// How many touched tasks or attempts may wait for their rows: well before the state lets go of the first of them.

@@ -9,7 +9,7 @@ use rekindle_core::time::Time;
 
 use super::commit::LINES_PER_COMMIT;
 use super::{Driver, Error};
-use crate::agents::{Reader, Source};
+use crate::agents::{LineSource, Reader};
 use crate::ingest::{Cursor, RECORD_HEAD_BYTES, Record, UNDERSTOOD_HEAD_BYTES};
 use crate::redact::Lines;
 use crate::store::{LogLine, SpoolOffset, Stream};
@@ -82,11 +82,11 @@ fn place(stream: Stream) -> usize {
     }
 }
 
-pub(super) fn source(stream: Stream) -> Source {
+pub(super) fn source(stream: Stream) -> LineSource {
     match stream {
-        Stream::Out => Source::Out,
-        Stream::Err => Source::Err,
-        Stream::Transcript => Source::Transcript,
+        Stream::Out => LineSource::Out,
+        Stream::Err => LineSource::Err,
+        Stream::Transcript => LineSource::Transcript,
     }
 }
 

@@ -3,6 +3,7 @@
 mod growth;
 mod outputs;
 mod storms;
+mod unstarted;
 
 use std::sync::Arc;
 

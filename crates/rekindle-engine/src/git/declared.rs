@@ -33,7 +33,7 @@ const LIST: &str = "rekindle-artifacts";
 
 /// Where files are staged.
 #[derive(Clone, Copy)]
-pub(super) struct Stage<'a> {
+pub(super) struct Staging<'a> {
     pub at: &'a Checkout,
     /// An index of our own; none means the checkout's.
     pub index: Option<&'a Path>,
@@ -97,7 +97,7 @@ impl Repo {
     }
 
     /// Adds what is declared and ignored to an index in which everything else is staged.
-    pub(super) fn force(&self, stage: &Stage<'_>, declared: &BTreeSet<PathBuf>) -> Result<Vec<Left>> {
+    pub(super) fn force(&self, stage: &Staging<'_>, declared: &BTreeSet<PathBuf>) -> Result<Vec<Left>> {
         let at = stage.at;
         let (real, ignored) = self.ignored(stage, declared)?;
         let (mut files, mut bytes, mut names, mut left) = (0, 0, Vec::new(), Vec::new());
@@ -128,7 +128,7 @@ impl Repo {
     }
 
     /// Declared artifacts that are on disk and, in whole or in part, neither in an index nor in a repository inside.
-    pub(super) fn untaken(&self, stage: &Stage<'_>, declared: &BTreeSet<PathBuf>) -> Result<Vec<Left>> {
+    pub(super) fn untaken(&self, stage: &Staging<'_>, declared: &BTreeSet<PathBuf>) -> Result<Vec<Left>> {
         let at = stage.at;
         let (real, mut untaken) = self.ignored(stage, declared)?;
         for artifact in &real {
@@ -146,8 +146,8 @@ impl Repo {
 
     /// What declared paths are in the end, and the ignored files below them, as far as they are not in an index. A repository
     /// inside ends with a slash.
-    fn ignored(&self, stage: &Stage<'_>, declared: &BTreeSet<PathBuf>) -> Result<(BTreeSet<PathBuf>, Vec<PathBuf>)> {
-        let Stage { at, index, raw } = *stage;
+    fn ignored(&self, stage: &Staging<'_>, declared: &BTreeSet<PathBuf>) -> Result<(BTreeSet<PathBuf>, Vec<PathBuf>)> {
+        let Staging { at, index, raw } = *stage;
         let real: BTreeSet<PathBuf> = declared.iter().flat_map(|path| behind_links(&at.dir, path)).collect();
         if real.is_empty() {
             return Ok((real, Vec::new()));

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::call::records;
-use super::declared::Stage;
+use super::declared::Staging;
 use super::nested::Take;
 use super::refs::Moved;
 use super::snapshot::Place;
@@ -99,7 +99,7 @@ impl Work {
         let head = verify()?;
         let declared = self.declared(key, at)?;
         let staged = self.repo.stage(at, None, false)?;
-        let stage = Stage { at, index: None, raw: false };
+        let stage = Staging { at, index: None, raw: false };
         let mut left = self.repo.force(&stage, &declared)?;
         left.extend(self.repo.take_nested(at, None, head.as_deref(), staged, Take::Foreign)?);
         left.extend(self.repo.untaken(&stage, &declared)?);

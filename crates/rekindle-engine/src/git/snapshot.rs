@@ -1,7 +1,7 @@
 //! Snapshots: everything in a checkout that is not ignored, and what its tasks declared, as a commit under a hidden ref. Files, index and HEAD of the
 //! checkout stay as they are. The ref is written last, so a snapshot is there whole or not at all.
 
-use super::declared::Stage;
+use super::declared::Staging;
 use super::links::Link;
 use super::names;
 use super::nested::Take;
@@ -113,7 +113,7 @@ impl Work {
         let staged = self.repo.write_tree(at, Some(&index)).ok();
         let taken = self.repo.stage(at, Some(&index), true)?;
         let declared = self.declared(key, at)?;
-        let stage = Stage { at, index: Some(&index), raw: true };
+        let stage = Staging { at, index: Some(&index), raw: true };
         let mut left = self.repo.force(&stage, &declared)?;
         left.extend(self.repo.take_nested(at, Some(&index), head.as_deref(), taken, Take::Changed)?);
         left.extend(self.repo.untaken(&stage, &declared)?);

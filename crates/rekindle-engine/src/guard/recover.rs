@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rekindle_core::guard::recovery::{Facts, text};
+use rekindle_core::guard::recovery::{RecoveryFacts, text};
 use rekindle_core::guard::session::Session;
 use rekindle_core::guard::when::Telling;
 
@@ -33,7 +33,7 @@ pub struct Whom<'a> {
 pub fn compose(whom: &Whom<'_>, telling: Telling, var: &dyn Fn(&str) -> Option<String>) -> String {
     let found = lookup::look(whom, var);
     let heard_until = moment(whom.session.last_at);
-    text(&Facts {
+    text(&RecoveryFacts {
         session: whom.session,
         key: whom.key,
         telling,

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::chain::{self, Hash};
 use super::search::Query;
@@ -34,7 +34,7 @@ pub enum Fault {
 /// Everything that survives a crash.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Content {
-    events: Vec<StoredEvent>,
+    events: Vec<Arc<StoredEvent>>,
     lines: Vec<StoredLine>,
     offsets: BTreeMap<(u64, Stream), u64>,
     rows: BTreeMap<(Table, String, String), Row>,
@@ -70,6 +70,24 @@ impl MemoryStore {
         MemoryStore { inner: Mutex::new(Inner { content, ..Inner::default() }) }
     }
 
+    /// The same in place, for whoever has let go of it otherwise: nothing of a long log is copied.
+    pub fn restart(&self) {
+        let mut inner = self.lock();
+        inner.faults.clear();
+        inner.crashed = false;
+    }
+
+    /// The durable events after a place, without a copy of each. Unlike everything else this can be asked of a crashed store.
+    pub fn durable_since(&self, after_seq: u64) -> Vec<Arc<StoredEvent>> {
+        let events = &self.lock().content.events;
+        events[usize::try_from(after_seq).unwrap_or(usize::MAX).min(events.len())..].to_vec()
+    }
+
+    /// Whether a state is stored.
+    pub fn has_snapshot(&self) -> bool {
+        !self.lock().content.snapshots.is_empty()
+    }
+
     /// How many events and lines are durable.
     pub fn lengths(&self) -> (usize, usize) {
         let content = &self.lock().content;
@@ -102,7 +120,7 @@ impl Content {
         for event in batch.events {
             let stored = chain::link(head, event);
             head = Head { last_seq: stored.seq, last_hash: stored.hash };
-            self.events.push(stored);
+            self.events.push(Arc::new(stored));
         }
         for line in batch.lines {
             let seq = self.lines.len() as u64 + 1;
@@ -148,7 +166,7 @@ impl Read for MemoryStore {
     fn events(&self, after_seq: u64, limit: usize) -> Result<Vec<StoredEvent>, Error> {
         let inner = self.live()?;
         let from = usize::try_from(after_seq).unwrap_or(usize::MAX).min(inner.content.events.len());
-        Ok(inner.content.events[from..].iter().take(limit).cloned().collect())
+        Ok(inner.content.events[from..].iter().take(limit).map(|event| StoredEvent::clone(event)).collect())
     }
 
     fn latest_snapshot(&self) -> Result<Option<Snapshot>, Error> {
@@ -192,6 +210,11 @@ impl Read for MemoryStore {
         let inner = self.live()?;
         let lines = inner.content.lines_of(None).filter(|l| l.line.attempt == attempt && l.seq > after);
         Ok(lines.take(limit).cloned().collect())
+    }
+
+    fn attempt_tail(&self, attempt: u64, limit: usize) -> Result<Vec<StoredLine>, Error> {
+        let inner = self.live()?;
+        Ok(newest(inner.content.lines_of(None).rev().filter(|l| l.line.attempt == attempt), limit))
     }
 
     fn attempt_places(&self, attempt: u64, after: u64, limit: usize) -> Result<Vec<u64>, Error> {

@@ -26,7 +26,7 @@ use std::thread::JoinHandle;
 use rekindle_shim::bundle::ShimRecord;
 use rekindle_shim::clock;
 
-use self::source::{Source, WatchEvent};
+use self::source::{EventSource, WatchEvent};
 use self::state::{Entry, Flushed, State};
 use super::Launched;
 
@@ -74,7 +74,7 @@ pub struct Watch {
 
 #[derive(Debug)]
 struct Shared {
-    source: Source,
+    source: EventSource,
     state: Mutex<State>,
     stopping: AtomicBool,
 }
@@ -91,7 +91,7 @@ impl Watch {
     /// Fails when the system refuses a thread.
     pub fn start(observations: SyncSender<Observation>) -> io::Result<Self> {
         let shared =
-            Arc::new(Shared { source: Source::new(), state: Mutex::default(), stopping: AtomicBool::new(false) });
+            Arc::new(Shared { source: EventSource::new(), state: Mutex::default(), stopping: AtomicBool::new(false) });
         let for_thread = Arc::clone(&shared);
         let thread =
             std::thread::Builder::new().name("watch".to_owned()).spawn(move || run(&for_thread, &observations))?;

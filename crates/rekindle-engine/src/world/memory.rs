@@ -9,7 +9,7 @@ use rekindle_core::input::Found;
 use rekindle_core::time::Time;
 use rekindle_shim::tree::Activity;
 
-use super::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, Taken, World};
+use super::{Admission, CheckOrder, KeptReport, LaunchOrder, MergeOrder, World};
 use crate::agents::Reader;
 use crate::alert::Alert;
 use crate::clock::Clock;
@@ -76,16 +76,16 @@ impl World for MemoryWorld {
         self.reader.map(|reader| reader())
     }
 
-    fn launch(&mut self, order: LaunchOrder) -> Taken {
+    fn launch(&mut self, order: LaunchOrder) -> Admission {
         self.launched.push(order.attempt);
-        Taken::Yes
+        Admission::Yes
     }
 
     fn stop(&mut self, _: AttemptId, _: bool) {}
 
-    fn run_checks(&mut self, order: CheckOrder) -> Taken {
+    fn run_checks(&mut self, order: CheckOrder) -> Admission {
         self.checks.push((order.task, order.epoch));
-        Taken::Yes
+        Admission::Yes
     }
 
     fn keep_output(&mut self, output: &str) -> Option<String> {
@@ -124,8 +124,8 @@ impl World for MemoryWorld {
 
     fn merge(&mut self, _: MergeOrder) {}
 
-    fn check_health(&mut self, _: &[String]) -> Taken {
-        Taken::Yes
+    fn check_health(&mut self, _: &[String]) -> Admission {
+        Admission::Yes
     }
 
     fn ask_usage(&mut self) {}

@@ -14,7 +14,7 @@ mod settle;
 mod workspaces;
 
 pub use allowance::read as read_allowance;
-pub use bundles::{Lost, lost};
+pub use bundles::{Lost, highest as highest_bundle, lost};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -32,7 +32,7 @@ use rekindle_core::time::Time;
 use rekindle_shim::bundle::{self, Bundle, ShimRecord};
 use rekindle_shim::tree::Activity;
 
-use super::{CheckOrder, KeptReport, LaunchOrder, LeaveOrder, MergeOrder, Message, Notice, Taken, World, kept};
+use super::{Admission, CheckOrder, KeptReport, LaunchOrder, LeaveOrder, MergeOrder, Message, Notice, World, kept};
 use crate::agents::history::Record;
 use crate::agents::{Program, Reader};
 use crate::alert::{Alert, Alerts, Channels, Session};
@@ -219,18 +219,18 @@ impl World for RealWorld {
         Some(self.clock.seen())
     }
 
-    fn launch(&mut self, order: LaunchOrder) -> Taken {
+    fn launch(&mut self, order: LaunchOrder) -> Admission {
         if self.launched.insert(order.attempt) {
             return launch::in_background(&self.shared, order);
         }
-        Taken::Yes
+        Admission::Yes
     }
 
     fn stop(&mut self, attempt: AttemptId, at_once: bool) {
         launch::stop_in_background(&self.shared, attempt, at_once);
     }
 
-    fn run_checks(&mut self, order: CheckOrder) -> Taken {
+    fn run_checks(&mut self, order: CheckOrder) -> Admission {
         checks::in_background(&self.shared, order)
     }
 
@@ -369,7 +369,7 @@ impl World for RealWorld {
         workspaces::leave_in_background(&self.shared, order);
     }
 
-    fn check_health(&mut self, commands: &[String]) -> Taken {
+    fn check_health(&mut self, commands: &[String]) -> Admission {
         checks::health_in_background(&self.shared, commands)
     }
 

@@ -65,8 +65,7 @@ fn spawn_and_kill(rig: &Rig, call: &str, n: u32) -> bool {
         let tracing = scope.spawn(|| killed_at(rig, call, n));
         until("the shim to be killed or to run", || (tracing.is_finished() || rig.path("ran").exists()).then_some(()));
         // Runs and was not killed: a client ends it.
-        let client =
-            rekindle_shim::client::Client::connect(&rig.bundle(), &rig.spec, std::time::Duration::from_secs(5));
+        let client = rekindle_shim::client::Client::connect(&rig.bundle(), &rig.spec, crate::rig::BOUND);
         if let Ok(mut client) = client {
             let _ = client.kill();
         }

@@ -93,7 +93,7 @@ fn silent_and_dripping_callers_are_dropped_and_others_served_meanwhile() {
         let _ = stranger.write_all(b"{");
     }
     // Waiting for forty strangers, one after the other, takes longer than this call may.
-    let mut client = Client::connect(&rig.bundle(), &rig.spec, Duration::from_secs(20)).expect("served");
+    let mut client = Client::connect(&rig.bundle(), &rig.spec, crate::rig::BOUND).expect("served");
     client.status().expect("served");
     for stranger in &mut strangers {
         until("the door to close", || {

@@ -97,6 +97,12 @@ fn many(arguments: &Arguments) -> ExitCode {
     }
     let events: u64 = outcomes.values().map(|outcome| outcome.events).sum();
     let coordinators: u64 = outcomes.values().map(|outcome| u64::from(outcome.coordinators)).sum();
+    let mut drawn: BTreeMap<&str, u64> = BTreeMap::new();
+    for (what, times) in outcomes.values().flat_map(|outcome| &outcome.drawn) {
+        *drawn.entry(what).or_default() += times;
+    }
+    let drawn: Vec<String> = drawn.iter().map(|(what, times)| format!("{what} {times}")).collect();
+    println!("drawn: {}", drawn.join(", "));
     let seconds = started.elapsed().as_secs_f64();
     println!(
         "{} seeds from {}: {} broken, {events} events, {coordinators} coordinators, {seconds:.1} s",

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use super::{Act, Answer, Api, Asked, End, Fail, Purpose, Rule, Script, Server, When};
 
 /// How long a client waits before it says that nothing comes: long for a server on a loaded machine to begin, short for a test.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Long enough for any answer that does come.
-const BOUND: Duration = Duration::from_secs(60);
+const BOUND: Duration = Duration::from_secs(600);
 
 const APIS: [Api; 4] = [Api::Messages, Api::Responses, Api::Chat, Api::Gemini];
 

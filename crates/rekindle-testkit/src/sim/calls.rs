@@ -294,7 +294,9 @@ impl Sim {
             Caller::Stale(who, attempt)
                 if !(refused || matches!(answer, Response::Already | Response::HandedOn { .. })) =>
             {
-                // Nor does it matter that it was complete by the time of the answer: on the operator's word, for one.
+                // Nor does it matter that it was complete by the time of the answer: on the operator's word, for one. What is answered
+                // is durable by then, but the checkers may not have looked.
+                self.sync_checkers();
                 let repeats = match (&answer, attempt) {
                     (Response::Complete { task }, Some(attempt)) => self.checkers.repeats(attempt, task, Verb::Done),
                     _ => false,

@@ -86,6 +86,8 @@ pub struct Truth {
     pub paused: bool,
     /// What the machine refused.
     pub machine: Refusals,
+    /// Artifacts that were not on the disk when they were looked for.
+    pub gone: BTreeSet<String>,
     /// When the machine slept.
     pub sleeps: Vec<awake::Sleep>,
     /// When attempts were handed their tasks.
@@ -286,29 +288,23 @@ impl Sim {
         if std::mem::replace(&mut self.checkers.synced, lengths) == lengths {
             return;
         }
-        let store = self.durable_now();
-        loop {
-            let page = store.events(self.checkers.seq, 256).unwrap_or_default();
-            if page.is_empty() {
-                break;
-            }
-            for stored in page {
-                match driver::decode(&stored) {
-                    Ok(event) => {
-                        self.trace.say(self.queue.now_ms(), format_args!("  {} {}", stored.seq, log::shown(&stored)));
-                        self.note_wall(&event);
-                        self.check_told(&event);
-                        self.checkers.event(&self.setting, &event);
-                        self.note_wait(&event);
-                        self.note_usage(&event);
-                        self.answered_by(&event);
-                        self.check_awake(&event);
-                    }
-                    Err(error) => self.checkers.broken(Invariant::Replay, error.to_string()),
+        for stored in self.durable.durable_since(self.checkers.seq) {
+            match driver::decode(&stored) {
+                Ok(event) => {
+                    self.trace.say(self.queue.now_ms(), format_args!("  {} {}", stored.seq, log::Shown(&stored)));
+                    self.note_wall(&event);
+                    self.check_told(&event);
+                    self.checkers.event(&self.setting, &event);
+                    self.note_wait(&event);
+                    self.note_usage(&event);
+                    self.answered_by(&event);
+                    self.check_awake(&event);
                 }
-                self.checkers.seq = stored.seq;
+                Err(error) => self.checkers.broken(Invariant::Replay, error.to_string()),
             }
+            self.checkers.seq = stored.seq;
         }
+        let store = self.durable_now();
         self.check_lines(&store);
     }
 
@@ -364,9 +360,9 @@ impl Sim {
         }
         let mut found: Vec<Row> =
             Table::ALL.iter().flat_map(|table| store.rows(*table, None).unwrap_or_default()).collect();
-        let key = |row: &Row| (row.table, row.key.clone());
-        wanted.sort_by_key(key);
-        found.sort_by_key(key);
+        let order = |a: &Row, b: &Row| (a.table, &a.key).cmp(&(b.table, &b.key));
+        wanted.sort_by(order);
+        found.sort_by(order);
         if wanted != found {
             let odd = wanted.iter().zip(&found).find(|(wanted, found)| wanted != found);
             self.checkers.broken(Invariant::Replay, format!("rows differ from the state: {odd:?}"));

@@ -105,6 +105,7 @@ impl Sim {
     pub fn hangs_up(&mut self, id: u64) {
         let Some(caller) = self.calls.waiting.remove(&id) else { return };
         self.say(format_args!("{caller:?} hangs up"));
+        self.count("caller hung up");
         let question = if let Caller::Waits(_, question) = &caller { Some(*question) } else { None };
         self.calls.hung_up.insert(id, question);
         match caller {

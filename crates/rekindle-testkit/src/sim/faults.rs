@@ -65,6 +65,8 @@ pub enum Fault {
     PlanFile,
     /// Processes cannot be looked at for a while.
     Blind,
+    /// The kernel kills an agent for lack of memory.
+    OutOfMemory,
 }
 
 impl Sim {
@@ -73,7 +75,7 @@ impl Sim {
         if self.quiet {
             return;
         }
-        let fault = match self.rng.weighted(&[18, 12, 12, 18, 10, 8, 4, 8, 8, 6, 3, 5, 12, 6, 14, 6, 5, 3, 5]) {
+        let fault = match self.rng.weighted(&[18, 12, 12, 18, 10, 8, 4, 8, 8, 6, 3, 5, 12, 6, 14, 6, 5, 3, 5, 6]) {
             0 => Fault::Coordinator(Kill::Idle),
             1 => Fault::Coordinator(Kill::BeforeAppend),
             2 => Fault::Coordinator(Kill::AfterAppend),
@@ -92,7 +94,8 @@ impl Sim {
             15 => Fault::Short,
             16 => Fault::Sick,
             17 => Fault::PlanFile,
-            _ => Fault::Blind,
+            18 => Fault::Blind,
+            _ => Fault::OutOfMemory,
         };
         self.queue.after_ms(0, Happening::Breaks(fault));
         let every = self.setting.fault_every_ms;
@@ -112,7 +115,7 @@ impl Sim {
                 self.reboot();
                 return self.coordinator.up;
             }
-            Fault::Shim | Fault::Agent | Fault::ShimAndAgent | Fault::Deaf | Fault::FalseBell => {
+            Fault::Shim | Fault::Agent | Fault::ShimAndAgent | Fault::Deaf | Fault::FalseBell | Fault::OutOfMemory => {
                 if let Some(attempt) = self.draw_living() {
                     self.break_attempt(fault, attempt);
                 }
@@ -143,6 +146,12 @@ impl Sim {
                         2 => memory::Fault::Io,
                         _ => memory::Fault::TooLarge,
                     };
+                    self.count(match drawn {
+                        memory::Fault::Busy => "store busy",
+                        memory::Fault::Io => "store i/o error",
+                        memory::Fault::TooLarge => "batch too large",
+                        _ => "store full",
+                    });
                     self.durable.inject(drawn);
                 }
                 self.reads_refused.store(self.rng.below(3), Ordering::Relaxed);
@@ -196,6 +205,7 @@ impl Sim {
                 self.leader_ends(attempt, killed);
             }
             Fault::Agent => self.leader_ends(attempt, killed),
+            Fault::OutOfMemory => self.killed_for_memory(attempt),
             Fault::FalseBell => self.ring(0, super::world::Bell::Ended(attempt)),
             _ => {
                 let until = self.queue.now_ms() + self.rng.between(SECOND, 4 * MINUTE);

@@ -135,6 +135,9 @@ impl Sim {
         }
         let known = self.checkers.truth.merged.contains(&key);
         let drawn = if self.quiet || known { 0 } else { self.rng.weighted(&[70, 20, 6, 4]) };
+        if drawn == 2 {
+            self.count("merge refused");
+        }
         let outcome = match drawn {
             0 => {
                 if self.plant != Some(Plant::SkipMerge) {
@@ -180,7 +183,7 @@ impl Sim {
     /// The user's command is started.
     pub fn begin_usage(&mut self) {
         self.coordinator.asked.insert(Asked::Usage);
-        let refused = self.refuses();
+        let refused = self.refuses("usage command refused");
         let delay =
             if self.rng.chance(85) { self.rng.between(5, 2 * SECOND) } else { self.rng.between(SECOND, MINUTE) };
         let number = self.coordinator.number;

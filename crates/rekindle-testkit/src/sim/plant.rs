@@ -61,6 +61,12 @@ pub enum Plant {
     NeverForget,
     /// Processes that cannot be looked at are taken for idle ones.
     BlindAsSilent,
+    /// An agent that was killed for lack of memory is told as crashed.
+    WantAsCrash,
+    /// An attempt that cannot be looked at is taken for lost.
+    UnknownAsLost,
+    /// Artifacts that cannot be looked at are taken for missing.
+    UnseenAsMissing,
     /// A prompt leaves out what the person told.
     DropTells,
     /// A message that nobody was given is told as taken.
@@ -71,7 +77,7 @@ pub enum Plant {
 
 impl Plant {
     /// Every plant.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 35] = [
         Self::NoEpochCheck,
         Self::AckBeforeCommit,
         Self::KillpgOnly,
@@ -101,6 +107,9 @@ impl Plant {
         Self::ForgetCaller,
         Self::NeverForget,
         Self::BlindAsSilent,
+        Self::WantAsCrash,
+        Self::UnknownAsLost,
+        Self::UnseenAsMissing,
         Self::DropTells,
         Self::AckUnsent,
         Self::PersonGoneEarly,
@@ -139,6 +148,9 @@ impl Plant {
             Self::ForgetCaller => "forget-caller",
             Self::NeverForget => "never-forget",
             Self::BlindAsSilent => "blind-as-silent",
+            Self::WantAsCrash => "want-as-crash",
+            Self::UnknownAsLost => "unknown-as-lost",
+            Self::UnseenAsMissing => "unseen-as-missing",
             Self::DropTells => "drop-tells",
             Self::AckUnsent => "ack-unsent",
             Self::PersonGoneEarly => "person-gone-early",

@@ -4,9 +4,9 @@
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::{Found, Refused};
 use rekindle_core::refusal::Refusal;
-use rekindle_core::report::{CheckResult, Evidence};
+use rekindle_core::report::{CheckResult, Evidence, Exit};
 use rekindle_engine::driver::Message;
-use rekindle_engine::world::{CheckOrder, Taken};
+use rekindle_engine::world::{Admission, CheckOrder};
 
 use super::outside::Asked;
 use super::plant::Plant;
@@ -18,6 +18,9 @@ const REFUSED_PERCENT: u64 = 3;
 /// How often the output of an agent that has ended cannot be read: its last words are what matters most, and are read once.
 const LAST_READ_PERCENT: u64 = 50;
 
+/// The cap that an agent meets which is killed under one.
+const CAP_BYTES: u64 = 1 << 30;
+
 /// How much later the watch tells what the system does not watch for it.
 pub const POLL_MS: u64 = 250;
 
@@ -28,23 +31,27 @@ pub fn refusal() -> Refusal {
 
 impl Sim {
     /// Whether the machine has no room for something.
-    pub fn refuses(&mut self) -> bool {
-        !self.quiet && self.rng.chance(REFUSED_PERCENT)
+    pub fn refuses(&mut self, what: &'static str) -> bool {
+        let refused = !self.quiet && self.rng.chance(REFUSED_PERCENT);
+        if refused {
+            self.count(what);
+        }
+        refused
     }
 
     /// Whether the order to launch is refused before anything of it is begun.
-    pub fn launch_taken(&mut self, attempt: AttemptId) -> Taken {
-        if !self.refuses() {
-            return Taken::Yes;
+    pub fn launch_taken(&mut self, attempt: AttemptId) -> Admission {
+        if !self.refuses("launch refused") {
+            return Admission::Yes;
         }
         self.say(format_args!("no room to launch attempt {attempt}"));
         self.checkers.truth.machine.attempts.insert(attempt);
-        Taken::Refused(refusal())
+        Admission::Refused(refusal())
     }
 
     /// Whether a launching thread finds no room for a bundle. Told as it is, unless a bug is planted.
     pub fn bundle_refused(&mut self, attempt: AttemptId) -> bool {
-        if !self.refuses() {
+        if !self.refuses("bundle refused") {
             return false;
         }
         self.checkers.truth.machine.attempts.insert(attempt);
@@ -58,7 +65,7 @@ impl Sim {
     /// A shim lives that cannot be pinned or watched: it is looked at now and then instead. The planted bug is what was done once:
     /// to tell it as not started.
     pub fn unwatched(&mut self, attempt: AttemptId) {
-        if !self.refuses() {
+        if !self.refuses("watch refused") {
             return;
         }
         self.say(format_args!("attempt {attempt} cannot be watched"));
@@ -71,41 +78,43 @@ impl Sim {
 
     /// An agent that was found alive cannot be watched either.
     pub fn adopted_unwatched(&mut self, attempt: AttemptId) {
-        if self.refuses() {
+        if self.refuses("watch of an adopted one refused") {
             self.coordinator.polled.insert(attempt);
         }
     }
 
     /// Whether there is no thread for checks that are not under way; nothing of them is begun.
-    pub fn checks_taken(&mut self, order: &CheckOrder) -> Taken {
+    pub fn checks_taken(&mut self, order: &CheckOrder) -> Admission {
         let key = (order.task.clone(), order.epoch);
-        if self.coordinator.under_way.contains(&Asked::Checks(key.0.clone(), key.1)) || !self.refuses() {
-            return Taken::Yes;
+        if self.coordinator.under_way.contains(&Asked::Checks(key.0.clone(), key.1)) || !self.refuses("checks refused")
+        {
+            return Admission::Yes;
         }
         self.say(format_args!("no room to begin the checks of {} epoch {}", key.0, key.1));
         self.coordinator.asked.insert(Asked::Checks(key.0.clone(), key.1));
         self.checkers.truth.machine.checks.insert(key);
-        Taken::Refused(refusal())
+        Admission::Refused(refusal())
     }
 
     /// Whether there is none for the health commands.
-    pub fn health_taken(&mut self) -> Taken {
-        if self.coordinator.under_way.contains(&Asked::Health) || !self.refuses() {
-            return Taken::Yes;
+    pub fn health_taken(&mut self) -> Admission {
+        if self.coordinator.under_way.contains(&Asked::Health) || !self.refuses("health refused") {
+            return Admission::Yes;
         }
         self.coordinator.asked.insert(Asked::Health);
-        Taken::Refused(refusal())
+        Admission::Refused(refusal())
     }
 
     /// A look at a bundle for which there is no room: nothing is known, so nothing is concluded.
     pub fn look_refused(&mut self) -> Option<Found> {
-        self.refuses().then_some(Found::Unresponsive)
+        let found = if self.plant == Some(Plant::UnknownAsLost) { Found::Lost } else { Found::Unresponsive };
+        self.refuses("look refused").then_some(found)
     }
 
     /// Whether there is no room to run checks; a planted bug takes that for their failure.
     pub fn checks_refused(&mut self, order: &CheckOrder) -> bool {
         let key = (order.task.clone(), order.epoch);
-        if !self.refuses() {
+        if !self.refuses("checks refused in the middle") {
             self.checkers.truth.machine.checks.remove(&key);
             return false;
         }
@@ -121,7 +130,7 @@ impl Sim {
 
     /// Whether there is no room to run the health commands.
     pub fn health_refused(&mut self) -> bool {
-        let refused = self.refuses();
+        let refused = self.refuses("health refused in the middle");
         if refused {
             self.deliver(Message::Refused { what: Refused::Health, refusal: refusal() });
         }
@@ -133,9 +142,27 @@ impl Sim {
         let gone = self.bundles.get(&attempt).is_some_and(|bundle| !bundle.shim_alive);
         let percent = if gone { LAST_READ_PERCENT } else { REFUSED_PERCENT };
         let refused = !self.quiet && self.rng.chance(percent);
+        if refused {
+            self.count(if gone { "last read refused" } else { "read refused" });
+        }
         let error = || std::io::Error::other("input/output error (simulated)");
         let end = self.plant == Some(Plant::ErrorAsEnd);
         refused.then(|| if end { Ok(()) } else { Err(error()) })
+    }
+}
+
+impl Sim {
+    /// The kernel kills an agent for lack of memory, of the machine or under a cap. Its shim says so, unless a bug is planted.
+    pub fn killed_for_memory(&mut self, attempt: AttemptId) {
+        let cap = self.rng.chance(50).then_some(CAP_BYTES);
+        if self.agents.get(&attempt).is_none_or(|agent| !agent.alive) {
+            return;
+        }
+        self.count(if cap.is_some() { "out of memory under a cap" } else { "out of memory" });
+        self.checkers.truth.machine.wants.insert(attempt, cap);
+        let told = self.plant != Some(Plant::WantAsCrash);
+        let memory_cap = cap.filter(|_| told);
+        self.leader_ends(attempt, Exit { signal: Some(9), out_of_memory: told, memory_cap, ..Exit::default() });
     }
 }
 
@@ -163,4 +190,6 @@ pub struct Refusals {
     pub attempts: std::collections::BTreeSet<AttemptId>,
     /// Claims whose checks could not be run when they were last tried.
     pub checks: std::collections::BTreeSet<(TaskId, Epoch)>,
+    /// Agents that the kernel killed for lack of memory, with the cap that they met.
+    pub wants: std::collections::BTreeMap<AttemptId, Option<u64>>,
 }

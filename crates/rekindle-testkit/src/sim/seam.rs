@@ -15,7 +15,7 @@ use rekindle_engine::agents::Reader;
 use rekindle_engine::alert::Alert;
 use rekindle_engine::person::WorkedOn;
 use rekindle_engine::store::Stream;
-use rekindle_engine::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, Taken, World};
+use rekindle_engine::world::{Admission, CheckOrder, KeptReport, LaunchOrder, MergeOrder, World};
 use rekindle_shim::tree::Activity;
 
 use super::checkers::Checkers;
@@ -70,10 +70,10 @@ impl World for SimWorld {
     }
 
     fn keep_output(&mut self, _output: &str) -> Option<String> {
-        self.ask(|sim| (!sim.refuses()).then(|| "kept".to_owned()))
+        self.ask(|sim| (!sim.refuses("output to keep refused")).then(|| "kept".to_owned()))
     }
 
-    fn launch(&mut self, mut order: LaunchOrder) -> Taken {
+    fn launch(&mut self, mut order: LaunchOrder) -> Admission {
         self.ask(|sim| {
             let (role, tasks, place) = (order.role, &order.tasks, order.workspace.as_deref().unwrap_or("the project"));
             sim.say(format_args!("launch attempt {} epoch {} {role} {tasks:?} in {place}", order.attempt, order.epoch));
@@ -81,7 +81,7 @@ impl World for SimWorld {
             sim.check_alone(&order);
             sim.check_person(&mut order);
             let taken = sim.launch_taken(order.attempt);
-            if taken == Taken::Yes {
+            if taken == Admission::Yes {
                 sim.launch(&order);
             }
             taken
@@ -96,12 +96,12 @@ impl World for SimWorld {
         });
     }
 
-    fn run_checks(&mut self, order: CheckOrder) -> Taken {
+    fn run_checks(&mut self, order: CheckOrder) -> Admission {
         self.ask(|sim| {
             sim.say(format_args!("check {} epoch {}", order.task, order.epoch));
             sim.check_effect(|checkers| checkers.allows_checks(&order.task, order.epoch));
             let taken = sim.checks_taken(&order);
-            if taken == Taken::Yes && !sim.forgets() {
+            if taken == Admission::Yes && !sim.forgets() {
                 sim.begin_checks(order);
             }
             taken
@@ -137,8 +137,14 @@ impl World for SimWorld {
 
     fn transcript_state(&mut self, _attempt: AttemptId, _cli: &str, _session: &str) -> Transcript {
         self.ask(|sim| match sim.rng.weighted(&[88, 8, 4]) {
-            1 if !sim.quiet => Transcript::Missing,
-            2 if !sim.quiet => Transcript::Unknown,
+            1 if !sim.quiet => {
+                sim.count("transcript missing");
+                Transcript::Missing
+            }
+            2 if !sim.quiet => {
+                sim.count("transcript unreadable");
+                Transcript::Unknown
+            }
             _ => Transcript::Whole,
         })
     }
@@ -192,7 +198,12 @@ impl World for SimWorld {
         self.ask(|sim| {
             // What cannot be looked at is not missing.
             let gone: Vec<String> = paths.iter().filter(|path| !sim.disk.contains(*path)).cloned().collect();
-            if sim.refuses() { Vec::new() } else { gone }
+            sim.checkers.truth.gone.extend(gone.iter().cloned());
+            match (sim.refuses("look at artifacts refused"), sim.plant) {
+                (true, Some(Plant::UnseenAsMissing)) => paths.to_vec(),
+                (true, _) => Vec::new(),
+                (false, _) => gone,
+            }
         })
     }
 
@@ -206,11 +217,11 @@ impl World for SimWorld {
         });
     }
 
-    fn check_health(&mut self, commands: &[String]) -> Taken {
+    fn check_health(&mut self, commands: &[String]) -> Admission {
         self.ask(|sim| {
             sim.check_effect(Checkers::allows_health);
             let taken = sim.health_taken();
-            if taken == Taken::Yes && !sim.forgets() {
+            if taken == Admission::Yes && !sim.forgets() {
                 sim.begin_health(commands);
             }
             taken
@@ -237,7 +248,10 @@ impl World for SimWorld {
     fn activity(&mut self, attempt: AttemptId) -> std::io::Result<Option<Activity>> {
         self.ask(|sim| match sim.blind_until_ms > sim.queue.now_ms() {
             true if sim.plant == Some(Plant::BlindAsSilent) => Ok(None),
-            true => Err(std::io::Error::other("no descriptor (simulated)")),
+            true => {
+                sim.count("look at processes refused");
+                Err(std::io::Error::other("no descriptor (simulated)"))
+            }
             false => Ok(sim.activity(attempt)),
         })
     }

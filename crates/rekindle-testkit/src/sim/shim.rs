@@ -227,7 +227,7 @@ impl Sim {
 
     /// A coordinator's thread begins to give a stop order; it waits for a launch of its own that is under way.
     pub fn order_stop(&mut self, attempt: AttemptId, at_once: bool) {
-        if self.refuses() {
+        if self.refuses("stop refused") {
             return self.say(format_args!("no room to stop attempt {attempt}"));
         }
         let (delay, number) = (self.rng.between(1, 20), self.coordinator.number);
@@ -300,7 +300,8 @@ impl Sim {
         if !bundle.shim_alive || bundle.ended.is_some() {
             return;
         }
-        bundle.ended = Some(exit);
+        let by_itself = exit.start_error.is_none() && !bundle.stopping;
+        bundle.ended = Some(Exit { by_itself, ..exit });
         let deaf = bundle.deaf_until_ms.saturating_sub(now);
         self.queue.after_ms(deaf + delay, Happening::ShimLeaves(attempt));
     }

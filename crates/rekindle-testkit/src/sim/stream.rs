@@ -4,7 +4,7 @@
 
 use rekindle_core::activity::{Activity, Call, Failure, Problem};
 use rekindle_core::time::Time;
-use rekindle_engine::agents::{Reader, Source};
+use rekindle_engine::agents::{LineSource, Reader};
 
 use super::plant::Plant;
 
@@ -86,8 +86,8 @@ impl TellReader {
 }
 
 impl Reader for TellReader {
-    fn line(&mut self, source: Source, line: &str, whole: bool) -> Vec<Activity> {
-        if source != Source::Out || !whole {
+    fn line(&mut self, source: LineSource, line: &str, whole: bool) -> Vec<Activity> {
+        if source != LineSource::Out || !whole {
             return Vec::new();
         }
         let mut found = read(line);
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(read_all(format!("{spool}\nnoise\n").as_bytes()).len(), words.len());
         let Activity::Failed(failure) = &read[7] else { panic!("{:?}", read[7]) };
         assert_eq!(failure.resets_at, Some(Time(7)));
-        assert!(TellReader::default().line(Source::Out, &session("s1"), false).is_empty());
-        assert!(TellReader::default().line(Source::Err, &session("s1"), true).is_empty());
+        assert!(TellReader::default().line(LineSource::Out, &session("s1"), false).is_empty());
+        assert!(TellReader::default().line(LineSource::Err, &session("s1"), true).is_empty());
     }
 }

@@ -32,7 +32,7 @@ const STALLED_CALLS: u64 = 9;
 /// What an agent can do.
 pub fn traits_of(sim: &Sim, attempt: AttemptId) -> Traits {
     let limits = &sim.setting.limits;
-    sim.bundles.get(&attempt).map(|bundle| limits.traits_of(&bundle.cli)).unwrap_or_default()
+    sim.bundles.get(&attempt).map(|bundle| limits.traits_of(&bundle.cli).into_owned()).unwrap_or_default()
 }
 
 /// The reset that an attempt was started after, as the probe of its account.

@@ -28,7 +28,7 @@ pub enum Line {
 impl Sim {
     /// A coordinator's thread sets out with a line.
     pub fn carry(&mut self, attempt: AttemptId, line: Line) {
-        if self.refuses() {
+        if self.refuses("message refused") {
             return self.say(format_args!("no room to carry {line:?} to attempt {attempt}"));
         }
         let (delay, number) = (self.rng.between(1, 20), self.coordinator.number);

@@ -1,6 +1,7 @@
 //! What happened in a story, in short lines: all of it as one hash, the last part in words.
 
 use std::collections::VecDeque;
+use std::fmt::Write;
 
 /// Lines kept: enough to see what led to a broken invariant, few enough to read.
 const KEPT: usize = 40;
@@ -23,7 +24,10 @@ impl Trace {
 
     /// Adds a line.
     pub fn say(&mut self, at_ms: u64, text: std::fmt::Arguments<'_>) {
-        let line = format!("{:>10}.{:03} {text}", at_ms / 1_000, at_ms % 1_000);
+        // The text of the line that goes is used again.
+        let mut line = if self.lines.len() == KEPT { self.lines.pop_front() } else { None }.unwrap_or_default();
+        line.clear();
+        write!(line, "{:>10}.{:03} {text}", at_ms / 1_000, at_ms % 1_000).expect("a text takes everything");
         for byte in line.bytes() {
             self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
@@ -31,9 +35,6 @@ impl Trace {
             self.spoken.push(line.clone());
         }
         self.lines.push_back(line);
-        if self.lines.len() > KEPT {
-            self.lines.pop_front();
-        }
     }
 
     /// The hash over every line so far.

@@ -168,12 +168,19 @@ pub struct Sim {
     /// Who steers.
     pub person: Person,
     pub trace: Trace,
+    /// How often the machine said no, by what to, and how often the rest of what can go wrong did.
+    pub drawn: BTreeMap<&'static str, u64>,
 }
 
 impl Sim {
     /// Writes a line of the trace.
     pub fn say(&mut self, text: std::fmt::Arguments<'_>) {
         self.trace.say(self.queue.now_ms(), text);
+    }
+
+    /// Counts something that went wrong.
+    pub fn count(&mut self, what: &'static str) {
+        *self.drawn.entry(what).or_default() += 1;
     }
 
     /// Whether this coordinator lives.

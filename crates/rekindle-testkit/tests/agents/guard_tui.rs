@@ -23,7 +23,7 @@ const PROMPT: &str = "Build the wombat importer.";
 const FINDING: &str = "The quokka service listens on port 47113.";
 
 /// For one wait. One program installs a package before it shows anything, which takes a minute on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(240);
+const PATIENCE: Duration = Duration::from_secs(900);
 
 /// So many looks in a row show the typed line before Enter is sent: the programs take an Enter that follows the last key within
 /// about a tenth of a second as part of a paste.

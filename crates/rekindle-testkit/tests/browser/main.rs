@@ -5,6 +5,7 @@ mod big;
 mod hostile;
 mod keyboard;
 mod live;
+mod look;
 mod pages;
 #[expect(dead_code, reason = "the tests at a terminal kill more")]
 #[path = "../e2e/processes.rs"]

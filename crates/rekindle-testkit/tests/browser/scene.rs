@@ -1,7 +1,10 @@
 //! A run with all that the dashboard shows — a question, a failed task, a crash and its recovery, one that works on — and a browser
 //! that looks at it.
 
+use std::cell::RefCell;
+
 use rekindle_testkit::browser::Browser;
+use rustix::process::Signal;
 
 use crate::rig::{Rig, Running};
 
@@ -29,7 +32,7 @@ pub struct Scene {
     // Ends in this order: whoever looks, then the server, then the run.
     pub browser: Browser,
     pub origin: String,
-    _server: Running,
+    server: RefCell<Option<Running>>,
     _run: Option<Running>,
     pub rig: Rig,
 }
@@ -51,9 +54,17 @@ impl Scene {
         let (origin, _) = address.split_once("/?token=").unwrap_or_else(|| panic!("no address: {address}"));
         let browser = Browser::start();
         browser.open(&address);
-        let scene = Self { browser, origin: origin.to_owned(), _server: server, _run: run, rig };
+        let scene = Self { browser, origin: origin.to_owned(), server: RefCell::new(Some(server)), _run: run, rig };
         scene.ready();
         scene
+    }
+
+    /// Ends the server, as a person does who closes its terminal.
+    pub fn stop_server(&self) {
+        if let Some(server) = self.server.borrow_mut().take() {
+            server.signal(Signal::TERM);
+            server.end();
+        }
     }
 
     /// Opens a page of ours and awaits its script.

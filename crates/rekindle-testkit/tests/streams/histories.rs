@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rekindle_core::activity::{Ending, Fold, History, Ledger, UnderWay, under_way};
 use rekindle_engine::agents::history::Record;
-use rekindle_engine::agents::{self, Source};
+use rekindle_engine::agents::{self, LineSource};
 use serde::Deserialize;
 
 /// The kinds with a record in a file.
@@ -31,7 +31,7 @@ fn ledger(kind: &str, lines: usize) -> Ledger {
     let adapter = agents::KINDS.of(kind).expect("an adapter");
     let (mut reader, mut fold) = (adapter.reader(), Fold::default());
     for line in read(kind, "stream.jsonl").lines().take(lines) {
-        reader.line(Source::Out, line, true).iter().for_each(|activity| drop(fold.take(activity)));
+        reader.line(LineSource::Out, line, true).iter().for_each(|activity| drop(fold.take(activity)));
     }
     fold.ledger().clone()
 }

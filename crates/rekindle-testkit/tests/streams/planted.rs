@@ -1,7 +1,7 @@
 //! Readers with planted faults, which the laws must find: a check that finds nothing proves nothing.
 
 use rekindle_core::activity::Activity;
-use rekindle_engine::agents::{Reader, Source};
+use rekindle_engine::agents::{LineSource, Reader};
 
 use super::laws::{Law, outcome};
 use super::recordings::Step;
@@ -11,7 +11,7 @@ use super::recordings::Step;
 struct Parrot(Vec<String>);
 
 impl Reader for Parrot {
-    fn line(&mut self, _source: Source, line: &str, _whole: bool) -> Vec<Activity> {
+    fn line(&mut self, _source: LineSource, line: &str, _whole: bool) -> Vec<Activity> {
         self.0.push(line.to_owned());
         vec![Activity::Said { text: self.0.concat() }]
     }
@@ -21,7 +21,7 @@ impl Reader for Parrot {
 struct Cutter;
 
 impl Reader for Cutter {
-    fn line(&mut self, _source: Source, line: &str, _whole: bool) -> Vec<Activity> {
+    fn line(&mut self, _source: LineSource, line: &str, _whole: bool) -> Vec<Activity> {
         vec![Activity::Said { text: line[..line.len() / 2].to_owned() }]
     }
 }
@@ -30,7 +30,7 @@ impl Reader for Cutter {
 struct Chatterer;
 
 impl Reader for Chatterer {
-    fn line(&mut self, _source: Source, line: &str, _whole: bool) -> Vec<Activity> {
+    fn line(&mut self, _source: LineSource, line: &str, _whole: bool) -> Vec<Activity> {
         line.chars().map(|_| Activity::Turn).collect()
     }
 }
@@ -39,13 +39,13 @@ impl Reader for Chatterer {
 struct Turncoat;
 
 impl Reader for Turncoat {
-    fn line(&mut self, source: Source, _line: &str, _whole: bool) -> Vec<Activity> {
-        vec![Activity::Result { ok: source == Source::Out, text: None }]
+    fn line(&mut self, source: LineSource, _line: &str, _whole: bool) -> Vec<Activity> {
+        vec![Activity::Result { ok: source == LineSource::Out, text: None }]
     }
 }
 
 fn steps(lines: &[&str]) -> Vec<Step> {
-    lines.iter().map(|line| Step { source: Source::Out, line: (*line).to_owned(), whole: true }).collect()
+    lines.iter().map(|line| Step { source: LineSource::Out, line: (*line).to_owned(), whole: true }).collect()
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn too_many_activities_are_found() {
 #[test]
 fn a_reader_that_depends_on_the_order_is_found() {
     let mut one = steps(&["a", "b"]);
-    one[1].source = Source::Transcript;
+    one[1].source = LineSource::Transcript;
     let other: Vec<Step> = one.iter().rev().cloned().collect();
     assert_ne!(outcome(&mut Turncoat, &one), outcome(&mut Turncoat, &other));
 }

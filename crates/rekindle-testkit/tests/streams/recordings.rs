@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rekindle_engine::agents::{KINDS, Reader, Source};
+use rekindle_engine::agents::{KINDS, LineSource, Reader};
 use rekindle_engine::ingest::Cursor;
 
 /// One run of a real program.
@@ -13,7 +13,7 @@ pub struct Recording {
     /// What was recorded.
     pub name: String,
     /// The bytes of each source that there is.
-    pub sources: Vec<(Source, Vec<u8>)>,
+    pub sources: Vec<(LineSource, Vec<u8>)>,
     /// How it ended, where that was recorded: its code, nothing after a signal.
     pub exit: Option<Option<i32>>,
 }
@@ -22,15 +22,15 @@ pub struct Recording {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// Where it was read.
-    pub source: Source,
+    pub source: LineSource,
     pub line: String,
     /// Whether all of it is here.
     pub whole: bool,
 }
 
 /// How the file of each source ends. The longest endings come first: they end like shorter ones.
-const ENDINGS: [(Source, &str); 3] =
-    [(Source::Transcript, ".transcript.jsonl"), (Source::Err, ".stderr.txt"), (Source::Out, ".jsonl")];
+const ENDINGS: [(LineSource, &str); 3] =
+    [(LineSource::Transcript, ".transcript.jsonl"), (LineSource::Err, ".stderr.txt"), (LineSource::Out, ".jsonl")];
 
 /// How the file ends that holds the exit code.
 const EXIT_ENDING: &str = ".rc";
@@ -116,7 +116,7 @@ impl Recording {
 }
 
 /// The lines of bytes that are all here.
-pub fn lines(source: Source, bytes: &[u8]) -> Vec<Step> {
+pub fn lines(source: LineSource, bytes: &[u8]) -> Vec<Step> {
     let mut lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
     let rest = lines.pop().filter(|rest| !rest.is_empty());
     let step = |line: &[u8], whole| {
@@ -127,7 +127,7 @@ pub fn lines(source: Source, bytes: &[u8]) -> Vec<Step> {
 }
 
 /// The lines that the coordinator's own cursor finds; it keeps their beginnings, the rest is read by their place.
-fn torn(source: Source, bytes: &[u8], piece: &mut impl FnMut(usize) -> usize) -> Vec<Step> {
+fn torn(source: LineSource, bytes: &[u8], piece: &mut impl FnMut(usize) -> usize) -> Vec<Step> {
     let mut cursor = Cursor::at(0);
     let mut records = Vec::new();
     let mut rest = bytes;

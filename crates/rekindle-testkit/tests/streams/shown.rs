@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use rekindle_engine::agents::Source;
+use rekindle_engine::agents::LineSource;
 
 use super::recordings::Recording;
 
@@ -16,9 +16,9 @@ pub fn snapshot(recording: &Recording) -> String {
     let mut counts = [0; 3];
     for step in recording.steps() {
         let (place, name) = match step.source {
-            Source::Out => (0, "out"),
-            Source::Err => (1, "err"),
-            Source::Transcript => (2, "transcript"),
+            LineSource::Out => (0, "out"),
+            LineSource::Err => (1, "err"),
+            LineSource::Transcript => (2, "transcript"),
         };
         counts[place] += 1;
         for activity in reader.line(step.source, &step.line, step.whole) {

@@ -2,15 +2,14 @@
 
 mod ignored;
 mod import;
+mod readiness;
+pub(crate) mod reload;
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use rekindle_core::plan::{self, Problem, Severity};
 use rekindle_core::state::Run;
-use rekindle_engine::driver;
-use rekindle_engine::state_dir::StateDir;
-use rekindle_engine::store::SqliteReader;
 use serde::Serialize;
 
 use super::Context;
@@ -20,7 +19,7 @@ use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::plan_file::{DEFAULT_PLAN, PlanFile};
 
-/// Check, show or import a plan
+/// Check, show, import, change or export a plan
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
     #[command(subcommand)]
@@ -32,11 +31,15 @@ enum PlanCommand {
     Check(CheckArgs),
     Show(ShowArgs),
     Import(import::ImportArgs),
+    Diff(reload::DiffArgs),
+    Reload(reload::ReloadArgs),
+    Export(reload::ExportArgs),
 }
 
-/// Report every problem of a plan at once
+/// Report every problem of a plan at once, and how ready it is
 ///
-/// Exits with 2 when a problem keeps the plan from being run; warnings do not count.
+/// Readiness counts tasks without checks, checks that cannot fail, vague and oversized texts, and files that two tasks touch
+/// without an order between them. Exits with 2 when a problem keeps the plan from being run; warnings do not count.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  rekindle plan check plan.md")]
 struct CheckArgs {
@@ -75,6 +78,10 @@ struct CheckJson<'a> {
     errors: usize,
     warnings: usize,
     problems: &'a [Problem],
+    /// How ready it is, if it can be run.
+    readiness: Option<plan::Readiness>,
+    /// What to type to make a plan of a file that is none.
+    import: Option<String>,
 }
 
 /// A plan, for programs.
@@ -92,6 +99,9 @@ pub(crate) fn run(args: &PlanArgs, context: &Context) -> Result<Exit> {
         PlanCommand::Check(args) => check(args, context),
         PlanCommand::Show(args) => show(args, context),
         PlanCommand::Import(args) => import::run(args, context),
+        PlanCommand::Diff(args) => reload::diff(args, context),
+        PlanCommand::Reload(args) => reload::reload(args, context),
+        PlanCommand::Export(args) => reload::export(args, context),
     }
 }
 
@@ -109,12 +119,12 @@ fn check(args: &CheckArgs, context: &Context) -> Result<Exit> {
             errors,
             warnings,
             problems: &file.parsed.problems,
+            readiness: plan.map(plan::readiness),
+            import: file.offer().map(|offer| offer.command),
         })?;
         return Ok(if errors > 0 { Exit::Usage } else { Exit::Success });
     }
-    let Some(plan) = &file.parsed.plan else {
-        return Err(CliError::diagnosed(&args.plan.display().to_string(), file.diagnostics()));
-    };
+    let plan = file.plan()?;
     context.ui.diagnose(&file.diagnostics());
     check_agents(&file, plan, context)?;
     let warned = match warnings {
@@ -125,6 +135,9 @@ fn check(args: &CheckArgs, context: &Context) -> Result<Exit> {
     let tasks = plan.tasks.len();
     let named = if tasks == 1 { "task" } else { "tasks" };
     context.ui.line(&format!("{}: plan {} with {tasks} {named} can be run{warned}", args.plan.display(), plan.name))?;
+    for line in readiness::lines(&plan::readiness(plan)) {
+        context.ui.line(&line)?;
+    }
     Ok(Exit::Success)
 }
 
@@ -183,10 +196,10 @@ fn commands_of(path: &Path, plan: &plan::Plan, context: &Context) -> Result<Vec<
     Ok(brought::by_settings(&config, path, plan).into_iter().chain(brought::by_tasks(path, plan)).collect())
 }
 
-/// The run of the state directory, with the plan that it goes by.
+/// The run of the state directory, with the plan that it goes by as it is now.
 fn pinned_plan(context: &Context) -> Result<Run> {
-    let dir = StateDir::open(&context.project.state_dir)?;
-    let reader = SqliteReader::open(&dir)?;
-    let (state, _) = driver::load(&reader).map_err(|error| CliError::internal(error.to_string()))?;
-    state.run.ok_or_else(|| CliError::usage("there is no run here").hint("start one: rekindle run plan.md"))
+    let state = reload::state_of(&context.project)?;
+    let plan = state.present_plan();
+    let run = state.run.zip(plan).map(|(run, plan)| Run { plan, ..run });
+    run.ok_or_else(|| CliError::usage("there is no run here").hint("start one: rekindle run plan.md"))
 }

@@ -1,6 +1,7 @@
 //! `rekindle task`: an agent's word on its tasks, and an operator's orders about them. Who is speaking is told by the
 //! token in the environment.
 
+mod change;
 mod show;
 
 use clap::{Args, Subcommand};
@@ -33,8 +34,9 @@ enum TaskCommand {
     /// Report that you start a task (for agents)
     Start(StartArgs),
     Done(DoneArgs),
-    /// Give a task up (for agents)
     Fail(FailArgs),
+    Add(change::AddArgs),
+    Edit(change::EditArgs),
     Split(SplitArgs),
     /// Skip a task; tasks that wait for it can start
     Skip(SkipArgs),
@@ -65,9 +67,13 @@ struct DoneArgs {
     result: Option<String>,
 }
 
+/// Give a task up
+///
+/// For an agent: it is handed out again while it has attempts left. For the operator: it has failed on your word, whatever its
+/// agent says, until you retry it.
 #[derive(Debug, Args)]
 struct FailArgs {
-    /// The task [default: your first task]
+    /// The task [default for an agent: its first task]
     task: Option<String>,
     /// Why it cannot be done
     #[arg(long, value_name = "TEXT", default_value = "no reason given", allow_hyphen_values = true)]
@@ -113,11 +119,9 @@ pub(crate) fn run(args: &TaskArgs, context: &Context) -> Result<Exit> {
             report_only(&as_agent(context, "start tasks")?, &report, context)
         }
         TaskCommand::Done(args) => done(args, context),
-        TaskCommand::Fail(args) => {
-            let report = Report::Fail { task: task_or_own(args.task.as_deref())?, reason: args.reason.clone() };
-            let agent = as_agent(context, "give tasks up").map_err(|e| e.hint("skip it: rekindle task skip TASK"))?;
-            report_only(&agent, &report, context)
-        }
+        TaskCommand::Fail(args) => fail(args, context),
+        TaskCommand::Add(args) => change::add(args, context),
+        TaskCommand::Edit(args) => change::edit(args, context),
         TaskCommand::Split(args) => split(args, context),
         TaskCommand::Skip(args) => {
             let order = Order::Skip { task: task_id(&args.task)?, reason: args.reason.clone() };
@@ -143,6 +147,19 @@ fn report_only(agent: &Agent, report: &Report, context: &Context) -> Result<Exit
     let outcome = agent.report(report)?;
     context.say_kept(&outcome);
     Ok(Exit::Success)
+}
+
+fn fail(args: &FailArgs, context: &Context) -> Result<Exit> {
+    let Some(agent) = context.agent() else {
+        let Some(task) = &args.task else {
+            return Err(CliError::usage("no task was named").hint("name it: rekindle task fail T1"));
+        };
+        let order = Order::Fail { task: task_id(task)?, reason: args.reason.clone() };
+        return context
+            .order(&order, &format!("task {task} has failed on your word; reopen it: rekindle task retry {task}"));
+    };
+    let report = Report::Fail { task: task_or_own(args.task.as_deref())?, reason: args.reason.clone() };
+    report_only(&agent, &report, context)
 }
 
 fn split(args: &SplitArgs, context: &Context) -> Result<Exit> {

@@ -2,13 +2,17 @@
 
 use std::io::IsTerminal;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::Context;
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::tui::{self, Left, Options, Theme, ThemeChoice};
+use crate::ui::one_line;
 use crate::view::View;
+
+/// The theme where the option names none.
+const THEME: &str = "REKINDLE_THEME";
 
 /// Watch a run live, answer its questions and act on its tasks
 ///
@@ -25,7 +29,7 @@ pub(crate) struct TopArgs {
     /// Use ASCII instead of symbols and lines [default: as LANG says]
     #[arg(long)]
     ascii: bool,
-    /// Colours: auto, dark, light, 16 or none
+    /// Colours: auto, dark, light, 16 or none [env: `REKINDLE_THEME`]
     #[arg(long, value_name = "THEME", default_value = "auto", hide_possible_values = true)]
     theme: ThemeChoice,
     /// Show everything, change nothing
@@ -41,9 +45,10 @@ pub(crate) fn run(args: &TopArgs, context: &Context) -> Result<Exit> {
         View::open(&context.project)?.run_named(name)?;
     }
     let background = std::env::var("COLORFGBG").ok();
-    let theme =
-        Theme::new(args.theme, context.ui.paint().is_on(), background.as_deref(), args.ascii || !speaks_unicode());
-    let options = Options { theme, read_only: args.read_only, run: args.run.clone() };
+    let (choice, colors) = (choice(args.theme)?, context.ui.paint().is_on());
+    let theme = Theme::new(choice, colors, background.as_deref(), args.ascii || !speaks_unicode());
+    let asks_terminal = choice == ThemeChoice::Auto && colors && answers();
+    let options = Options { theme, asks_terminal, read_only: args.read_only, run: args.run.clone() };
     match tui::show(&context.project, options)? {
         Left::BySignal => Ok(Exit::Terminated),
         Left::ByKey { goes_on } => {
@@ -53,6 +58,22 @@ pub(crate) fn run(args: &TopArgs, context: &Context) -> Result<Exit> {
             Ok(Exit::Success)
         }
     }
+}
+
+/// The theme that was asked for: by the option, else by the environment.
+fn choice(given: ThemeChoice) -> Result<ThemeChoice> {
+    match std::env::var(THEME).ok().filter(|text| given == ThemeChoice::Auto && !text.is_empty()) {
+        Some(text) => ThemeChoice::from_str(&text, true).map_err(|_| {
+            let message = format!("{THEME} is `{}`, which is no theme", one_line(&text));
+            CliError::usage(message).hint("themes are auto, dark, light, 16 and none")
+        }),
+        None => Ok(given),
+    }
+}
+
+/// Whether the terminal may be asked for its colours: these two are known to have no answer.
+fn answers() -> bool {
+    std::env::var("TERM").is_ok_and(|term| !matches!(term.as_str(), "" | "dumb" | "linux"))
 }
 
 /// Whether the locale that is set has more than ASCII; where none is set the terminal is trusted.

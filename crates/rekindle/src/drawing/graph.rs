@@ -1,40 +1,39 @@
-//! The graph: every task as a box in the layer where its dependencies put it, every dependency as a curve with a head. It
-//! keeps its size and scrolls in its own box.
+//! The graph: every task as a box in the layer where its wave and its dependencies put it, every dependency as a curve with a head
+//! that passes through no box. It keeps its size and scrolls in its own box.
+
+mod places;
 
 use maud::{Markup, html};
 use rekindle_core::view::TaskRow;
 
-use super::scale::as_float;
-use super::{Links, class_of, px, short, tip};
-use crate::picture::graph::{Graph, Node, layout};
+use self::places::{Band, Places};
+use super::measure::Font;
+use super::{Links, class_of, px, tip};
+use crate::picture::graph::{Graph, Place, layout};
 use crate::picture::{Picture, standing};
 
 /// Width of a box.
-const BOX: f64 = 172.0;
+const BOX: f64 = 184.0;
 
 /// Height of a box.
-const HIGH: f64 = 42.0;
-
-/// Room between two layers, for the curves.
-const BETWEEN: f64 = 54.0;
-
-/// Room between two boxes of a layer.
-const APART: f64 = 14.0;
-
-/// Room around everything.
-const EDGE: f64 = 10.0;
+const HIGH: f64 = 44.0;
 
 /// Length of a curve's head.
 const HEAD: f64 = 7.0;
 
-/// Columns of text that fit into a box.
-const COLUMNS: usize = 26;
+/// Room between a box and the words in it.
+const PAD: f64 = 10.0;
+
+/// The font of a task's name and state.
+const NAME: Font = Font::bold(12.0);
+
+/// The font of its title.
+const TITLE: Font = Font::plain(11.0);
 
 /// Most boxes: more cannot be taken in, and the list of tasks is there.
 const BOXES_MAX: usize = 400;
 
 /// The dependencies of a run's tasks.
-#[must_use]
 pub(crate) fn graph(picture: &Picture, links: Links) -> Markup {
     if picture.tasks.is_empty() {
         return html! { p.empty { "There are no tasks to draw." } };
@@ -43,93 +42,82 @@ pub(crate) fn graph(picture: &Picture, links: Links) -> Markup {
     let more = picture.tasks.len() - tasks.len();
     let plan = layout(tasks);
     let places = Places::of(&plan);
-    let about =
-        format!("Graph of {} tasks with {} dependencies in {} layers", tasks.len(), plan.edges.len(), plan.layers);
+    let about = format!(
+        "Graph of {} tasks with {} dependencies in {} layers",
+        tasks.len(),
+        plan.edges.len(),
+        plan.layers.len()
+    );
     html! {
         div.drawing tabindex="0" role="region" aria-label="Graph of dependencies" {
             svg.graph width=(px(places.width)) height=(px(places.height))
                 viewBox={ "0 0 " (px(places.width)) " " (px(places.height)) } role="group" aria-label=(about) {
+                @for band in &places.bands { (wave(band, places.height)) }
                 @for (before, after) in &plan.edges {
-                    @let state = tasks[*before].state.as_str();
-                    (edge(places.at(&plan.nodes[*before]), places.at(&plan.nodes[*after]), state))
+                    (edge(&plan, &places, *before, *after, tasks[*before].state.as_str()))
                 }
-                @for (task, node) in tasks.iter().zip(&plan.nodes) {
-                    (node_box(picture, task, places.at(node), links))
+                @for (at, task) in tasks.iter().enumerate() {
+                    @let (left, middle) = places.at(plan.layer_of[at], Place::Task(at));
+                    (node_box(picture, task, (left, middle - HIGH / 2.0), links))
                 }
             }
         }
+        @if plan.left_out > 0 { p.note { (plan.left_out) " dependencies that span several layers are not drawn." } }
         @if more > 0 { p.note { (more) " more tasks are not drawn." } }
     }
 }
 
-/// Where boxes stand: layers from left to right, each in the middle of the height.
-struct Places {
-    width: f64,
-    height: f64,
-    in_layer: Vec<usize>,
-}
-
-impl Places {
-    fn of(graph: &Graph) -> Self {
-        let mut in_layer = vec![0; graph.layers];
-        graph.nodes.iter().for_each(|node| in_layer[node.layer] += 1);
-        Self {
-            width: as_float(graph.layers) * (BOX + BETWEEN) - BETWEEN + 2.0 * EDGE,
-            height: as_float(graph.rows) * (HIGH + APART) - APART + 2.0 * EDGE,
-            in_layer,
+fn wave(band: &Band, height: f64) -> Markup {
+    html! {
+        g.wave {
+            rect x=(px(band.left)) y="4" width=(px(band.wide)) height=(px(height - 8.0)) rx="8" {}
+            text x=(px(band.left + 10.0)) y="22" { "Wave " (band.wave) }
         }
     }
-
-    fn at(&self, node: &Node) -> (f64, f64) {
-        let layer = as_float(self.in_layer[node.layer]) * (HIGH + APART) - APART;
-        let top = (self.height - layer) / 2.0;
-        (EDGE + as_float(node.layer) * (BOX + BETWEEN), top + as_float(node.row) * (HIGH + APART))
-    }
 }
 
-fn edge(before: (f64, f64), after: (f64, f64), state: &str) -> Markup {
-    let (from_x, from_y) = (before.0 + BOX, before.1 + HIGH / 2.0);
-    let (to_x, to_y) = (after.0, after.1 + HIGH / 2.0);
-    let bend = BETWEEN / 2.0;
-    let stop = to_x - HEAD;
-    let curve = format!(
-        "M{} {}C{} {} {} {} {} {}",
-        px(from_x),
-        px(from_y),
-        px(from_x + bend),
-        px(from_y),
-        px(stop - bend),
-        px(to_y),
-        px(stop),
-        px(to_y)
-    );
-    let head = format!(
-        "{},{} {},{} {},{}",
-        px(to_x),
-        px(to_y),
-        px(stop),
-        px(to_y - HEAD / 2.0),
-        px(stop),
-        px(to_y + HEAD / 2.0)
-    );
+/// A dependency: curves between layers, straight lines past the boxes of those it only passes.
+fn edge(plan: &Graph, places: &Places, before: usize, after: usize, state: &str) -> Markup {
+    let (first, last) = (plan.layer_of[before], plan.layer_of[after]);
+    let (left, mut y) = places.at(first, Place::Task(before));
+    let mut x = left + BOX;
+    let mut path = format!("M{} {}", px(x), px(y));
+    for layer in first + 1..=last {
+        let (left, middle) = places.at(layer, plan.place_in(layer, before, after));
+        let stop = if layer == last { left - HEAD } else { left };
+        let bend = f64::midpoint(x, stop);
+        path += &format!("C{} {} {} {} {} {}", px(bend), px(y), px(bend), px(middle), px(stop), px(middle));
+        (x, y) = (stop, middle);
+        if layer < last {
+            x = left + BOX;
+            path += &format!("H{}", px(x));
+        }
+    }
+    let (tip_x, half) = (x + HEAD, HEAD / 2.0);
+    let head = format!("{},{} {},{} {},{}", px(tip_x), px(y), px(x), px(y - half), px(x), px(y + half));
     let class = if matches!(state, "complete" | "skipped") { "edge met" } else { "edge" };
     html! {
-        g class=(class) { path d=(curve) {} polygon points=(head) {} }
+        g class=(class) { path d=(path) {} polygon points=(head) {} }
     }
 }
 
 fn node_box(picture: &Picture, task: &TaskRow, (x, y): (f64, f64), links: Links) -> Markup {
     let stands = standing::of(picture, task);
     let note = stands.note.as_ref().map(|note| format!("; {note}")).unwrap_or_default();
-    let first = short(&format!("{} · {}", task.id, stands.word), COLUMNS - 2);
+    let room = BOX - 2.0 * PAD;
+    let symbol = NAME.width(stands.symbol) + NAME.width(" ");
+    let first = NAME.fit(&format!("{} · {}", task.id, stands.word), room - symbol);
     html! {
         a href=(links.task(&task.id)) {
             title { (tip(&format!("{}: {} – {}{note}", task.id, task.title, stands.word))) }
             rect class={ "box " (class_of(stands.tone)) } x=(px(x)) y=(px(y)) width=(px(BOX)) height=(px(HIGH)) rx="6" {}
-            text.name x=(px(x + 10.0)) y=(px(y + 18.0)) {
-                tspan class={ "symbol " (class_of(stands.tone)) } { (stands.symbol) } " " (first)
+            // Whatever the font, nothing leaves the box.
+            svg.clip x=(px(x + PAD)) y=(px(y)) width=(px(room)) height=(px(HIGH)) {
+                text.name x="0" y="19" {
+                    tspan class={ "symbol " (class_of(stands.tone)) } { (stands.symbol) } " " (first)
+                }
+                text.title x="0" y="35" { (TITLE.fit(&task.title, room)) }
             }
-            text.title x=(px(x + 10.0)) y=(px(y + 33.0)) { (short(&task.title, COLUMNS)) }
         }
     }
 }

@@ -95,10 +95,10 @@ fn unfinished_bars_reach_to_where_the_picture_ends() {
     };
     let mut picture = story();
     let (begun, end) = width(&picture);
-    assert!((end - 982.0).abs() < 0.2, "{end}");
+    assert!((end - 1162.0).abs() < 0.2, "{end}");
     picture.now = Time(START + 40_000);
     let (earlier, end) = width(&picture);
-    assert!(earlier < begun && (end - 982.0).abs() < 0.2, "{earlier} {end}");
+    assert!(earlier < begun && (end - 1162.0).abs() < 0.2, "{earlier} {end}");
     picture.coordinator = None;
     let (text, _) = parsed(&timeline(&picture, Links::Pages));
     assert!(!text.contains(">now<"), "nobody is at it");
@@ -110,7 +110,104 @@ fn the_graph_has_a_box_for_every_task_and_a_headed_curve_for_every_wait() {
     assert_eq!((count(&text, "<polygon"), count(&text, "<path")), (2, 2));
     assert_eq!((count(&text, "edge met"), count(&text, "class=\"edge\"")), (1, 1));
     assert_eq!(count(&text, "class=\"box"), 3);
-    assert!(text.contains("✔</tspan> a · done") && text.contains("The second</text>"), "{text}");
+    assert!(text.contains("✔</tspan> a · complete") && text.contains("The second</text>"), "{text}");
+}
+
+/// Twenty-two tasks in four waves, some of whose dependencies span several layers.
+fn waves() -> Picture {
+    let names: Vec<String> = (0..22).map(|at| format!("T{at}")).collect();
+    let titles = [
+        "short",
+        "a title that goes on and on and on until nobody reads it",
+        "🦀🚀🎉🔥💥✨ 漢字漢字漢字",
+        "WWWWWWWWWWWWWWWWWWWWWWWW",
+    ];
+    let mut script = Script::default();
+    let mut tasks = Vec::new();
+    for (at, name) in names.iter().enumerate() {
+        let before: Vec<&str> =
+            (0..at).filter(|other| (at * 5 + other * 3) % 13 == 0).map(|other| names[other].as_str()).collect();
+        let mut made = task(name, titles[at % titles.len()], if at % 5 == 3 { "failed" } else { "complete" }, &before);
+        made.wave = u32::try_from(at / 6 + 1).expect("small");
+        tasks.push(made);
+        for (number, begun) in [0, 50, 100, 9_000].into_iter().enumerate() {
+            let attempt = u64::try_from(at * 4 + number).expect("small") + 1;
+            script.dispatched(begun, "dev", name, attempt, number > 0).runs(begun + 10, "dev", name, attempt);
+            script.crashed(begun + 40, "dev", name, attempt);
+        }
+    }
+    script.picture(tasks, 20_000)
+}
+
+#[test]
+fn waves_have_a_name_in_both_drawings() {
+    for (markup, each) in [(timeline(&waves(), Links::Pages), 1), (graph(&waves(), Links::Pages), 1)] {
+        let (text, _) = parsed(&markup);
+        for wave in 1..=4 {
+            assert_eq!(count(&text, &format!(">Wave {wave}<")), each, "{text}");
+        }
+    }
+    let (text, _) = parsed(&timeline(&story(), Links::Pages));
+    assert!(!text.contains("Wave"), "one wave is none: {text}");
+}
+
+#[test]
+fn no_line_of_the_graph_passes_through_a_box() {
+    let (text, _) = parsed(&graph(&waves(), Links::Pages));
+    let tree = Document::parse(&text).expect("checked above");
+    let number = |node: &roxmltree::Node<'_, '_>, name: &str| -> f64 {
+        node.attribute(name).and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{name}"))
+    };
+    let boxes: Vec<[f64; 4]> = tree
+        .descendants()
+        .filter(|node| node.attribute("class").is_some_and(|class| class.starts_with("box ")))
+        .map(|node| ["x", "y", "width", "height"].map(|name| number(&node, name)))
+        .collect();
+    let inside = |x: f64, y: f64| {
+        boxes.iter().any(|[left, top, wide, high]| {
+            x > left + 0.5 && x < left + wide - 0.5 && y > top + 0.5 && y < top + high - 0.5
+        })
+    };
+    let paths: Vec<&str> = tree.descendants().filter_map(|node| node.attribute("d")).collect();
+    assert!(boxes.len() == 22 && paths.len() >= 15, "{} boxes, {} lines", boxes.len(), paths.len());
+    for path in paths {
+        for (x, y) in points(path) {
+            assert!(!inside(x, y), "{path} passes a box at {x} {y}");
+        }
+    }
+    for (at, one) in boxes.iter().enumerate() {
+        for other in &boxes[..at] {
+            let apart = one[0] >= other[0] + other[2]
+                || other[0] >= one[0] + one[2]
+                || one[1] >= other[1] + other[3]
+                || other[1] >= one[1] + one[3];
+            assert!(apart, "{one:?} lies on {other:?}");
+        }
+    }
+}
+
+/// Points along a path of moves, curves and level lines.
+fn points(path: &str) -> Vec<(f64, f64)> {
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    let starts: Vec<usize> = path.match_indices(|c: char| c.is_ascii_uppercase()).map(|(at, _)| at).collect();
+    for (at, start) in starts.iter().enumerate() {
+        let piece = &path[*start..starts.get(at + 1).copied().unwrap_or(path.len())];
+        let numbers: Vec<f64> = piece[1..].split_whitespace().map(|text| text.parse().expect("a number")).collect();
+        let from = points.last().copied().unwrap_or((0.0, 0.0));
+        match (&piece[..1], &numbers[..]) {
+            ("M", [x, y]) => points.push((*x, *y)),
+            ("H", [x]) => points.extend((1..=64).map(|step| (from.0 + (x - from.0) * f64::from(step) / 64.0, from.1))),
+            ("C", [ax, ay, bx, by, x, y]) => points.extend((1..=64).map(|step| {
+                let (t, u) = (f64::from(step) / 64.0, 1.0 - f64::from(step) / 64.0);
+                let at = |p: f64, a: f64, b: f64, q: f64| {
+                    u * u * u * p + 3.0 * u * u * t * a + 3.0 * u * t * t * b + t * t * t * q
+                };
+                (at(from.0, *ax, *bx, *x), at(from.1, *ay, *by, *y))
+            })),
+            other => panic!("{other:?}"),
+        }
+    }
+    points
 }
 
 #[test]

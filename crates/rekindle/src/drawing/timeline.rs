@@ -6,18 +6,19 @@ use rekindle_core::ids::TaskId;
 use rekindle_core::time::Time;
 use rekindle_core::view::TaskRow;
 
-use super::scale::{Scale, as_float, axis_label};
-use super::symbols::{ROOM, Symbol, placed};
-use super::{Links, class_of, px, short, tip};
+use super::measure::Font;
+use super::scale::{Scale, axis_label};
+use super::symbols::{Cluster, ROOM, Symbol, clustered};
+use super::{Links, class_of, px, tip};
 use crate::picture::history::{MarkKind, Span};
 use crate::picture::{Picture, standing};
-use crate::ui::{elapsed, stamp};
+use crate::ui::{date_time, elapsed};
 
 /// Width of the whole, in units of the drawing.
-const WIDTH: f64 = 1_000.0;
+const WIDTH: f64 = 1_180.0;
 
 /// Where the time begins: what stands before it are the tasks' names.
-const LEFT: f64 = 216.0;
+const LEFT: f64 = 272.0;
 
 /// What is left free on the right, for symbols at the end.
 const RIGHT: f64 = 18.0;
@@ -34,8 +35,17 @@ const HALF: f64 = 6.0;
 /// The shortest bar that can be seen.
 const BAR_MIN: f64 = 2.0;
 
-/// Columns of text that fit before the time begins.
-const NAME_COLUMNS: usize = 30;
+/// Height of the line that names a wave.
+const WAVE: f64 = 24.0;
+
+/// Where names begin and where they have to end.
+const NAMES: (f64, f64) = (6.0, LEFT - 10.0);
+
+/// The font of the names.
+const NAME: Font = Font::plain(12.0);
+
+/// Room that the word at the end of a running time needs: no label of the axis stands there.
+const NOW: f64 = 64.0;
 
 /// Most lanes: more is a list, not a picture.
 const LANES_MAX: usize = 400;
@@ -49,7 +59,7 @@ pub(crate) fn timeline(picture: &Picture, links: Links) -> Markup {
     let tasks = &picture.tasks[..picture.tasks.len().min(LANES_MAX)];
     let more = picture.tasks.len() - tasks.len();
     let scale = scale(picture, tasks);
-    let height = AXIS + LANE * as_float(tasks.len()) + 6.0;
+    let (rows, height) = rows(tasks);
     let counts = picture.counts();
     let about = format!(
         "Timeline of {} tasks over {}: {} complete, {} failed",
@@ -61,14 +71,48 @@ pub(crate) fn timeline(picture: &Picture, links: Links) -> Markup {
     html! {
         div.drawing tabindex="0" role="region" aria-label="Timeline" {
             svg.timeline viewBox={ "0 0 " (px(WIDTH)) " " (px(height)) } role="group" aria-label=(about) {
+                @for row in &rows { @if let Row::Wave(number, top) = row { (wave(*number, *top)) } }
                 (axis(picture, &scale, height))
-                @for (row, task) in tasks.iter().enumerate() {
-                    (lane(picture, task, &scale, AXIS + LANE * as_float(row), links))
-                }
+                @for row in &rows { @if let Row::Task(task, top) = row { (lane(picture, task, &scale, *top, links)) } }
             }
         }
         @if more > 0 { p.note { (more) " more tasks are not drawn." } }
         (legend())
+    }
+}
+
+/// A row of the timeline and where it begins.
+enum Row<'a> {
+    /// The name of a wave.
+    Wave(u32, f64),
+    Task(&'a TaskRow, f64),
+}
+
+/// The tasks, wave by wave where there are several, and the height of the whole.
+fn rows(tasks: &[TaskRow]) -> (Vec<Row<'_>>, f64) {
+    let mut ordered: Vec<&TaskRow> = tasks.iter().collect();
+    ordered.sort_by_key(|task| task.wave);
+    let several = ordered.first().map(|task| task.wave) != ordered.last().map(|task| task.wave);
+    let mut rows = Vec::new();
+    let (mut top, mut last) = (AXIS, None);
+    for task in ordered {
+        if several && last != Some(task.wave) {
+            last = Some(task.wave);
+            rows.push(Row::Wave(task.wave, top));
+            top += WAVE;
+        }
+        rows.push(Row::Task(task, top));
+        top += LANE;
+    }
+    (rows, top + 6.0)
+}
+
+fn wave(number: u32, top: f64) -> Markup {
+    html! {
+        g.wave {
+            rect x="0" y=(px(top)) width=(px(WIDTH)) height=(px(WAVE)) {}
+            text x=(px(NAMES.0)) y=(px(top + 16.0)) { "Wave " (number) }
+        }
     }
 }
 
@@ -88,10 +132,10 @@ fn axis(picture: &Picture, scale: &Scale, height: f64) -> Markup {
     let now = scale.x(picture.until().0);
     html! {
         g.axis {
-            text x="4" y="16" { title { (stamp(picture.run.started_at)) } "time since the start" }
+            text x=(px(NAMES.0)) y="16" { title { (date_time(picture.run.started_at)) } "time since the start" }
             @for (after, x) in scale.ticks() {
                 line.grid x1=(px(x)) y1=(px(AXIS - 6.0)) x2=(px(x)) y2=(bottom) {}
-                text x=(px(x)) y="16" text-anchor="middle" { (axis_label(after)) }
+                @if !live || x < now - NOW { text x=(px(x)) y="16" text-anchor="middle" { (axis_label(after)) } }
             }
             @for gap in scale.squeezed() {
                 rect.gap x=(px(gap.left)) y=(px(AXIS - 6.0)) width=(px(gap.right - gap.left)) height=(px(height - AXIS)) {
@@ -103,7 +147,7 @@ fn axis(picture: &Picture, scale: &Scale, height: f64) -> Markup {
             }
             @if live {
                 line.now x1=(px(now)) y1=(px(AXIS - 8.0)) x2=(px(now)) y2=(bottom) {}
-                text.now x=(px(now)) y="9" text-anchor="end" { "now" }
+                text.now x=(px(now)) y="16" text-anchor="middle" { "now" }
             }
         }
     }
@@ -113,7 +157,8 @@ fn lane(picture: &Picture, task: &TaskRow, scale: &Scale, top: f64, links: Links
     let stands = standing::of(picture, task);
     let middle = top + LANE / 2.0;
     let spans = picture.history.of(&task.id);
-    let name = short(&format!("{} {}", task.id, task.title), NAME_COLUMNS);
+    let lead = NAME.width(stands.symbol) + NAME.width(" ");
+    let name = NAME.fit(&format!("{} {}", task.id, task.title), NAMES.1 - NAMES.0 - lead);
     let note = stands.note.as_ref().map(|note| format!("; {note}")).unwrap_or_default();
     let about = tip(&format!("{}: {} – {}{note}", task.id, task.title, stands.word));
     html! {
@@ -121,8 +166,11 @@ fn lane(picture: &Picture, task: &TaskRow, scale: &Scale, top: f64, links: Links
             line.rule x1="0" y1=(px(top)) x2=(px(WIDTH)) y2=(px(top)) {}
             a href=(links.task(&task.id)) {
                 title { (about) }
-                text x="4" y=(px(middle + 4.0)) {
-                    tspan class={ "symbol " (class_of(stands.tone)) } { (stands.symbol) } " " (name)
+                // Whatever the font, no name reaches the bars.
+                svg.clip x=(px(NAMES.0)) y=(px(top)) width=(px(NAMES.1 - NAMES.0)) height=(px(LANE)) {
+                    text x="0" y=(px(LANE / 2.0 + 4.0)) {
+                        tspan class={ "symbol " (class_of(stands.tone)) } { (stands.symbol) } " " (name)
+                    }
                 }
             }
             @for (at, span) in spans.iter().enumerate() {
@@ -130,9 +178,22 @@ fn lane(picture: &Picture, task: &TaskRow, scale: &Scale, top: f64, links: Links
                 (bar(picture, &task.id, span, free, scale, middle, links))
             }
             (tail(picture, task, spans, scale, middle))
-            @for symbol in placed(symbols(picture, spans, scale), LEFT, WIDTH - ROOM / 2.0) {
-                text class={ "mark " (symbol.class) } x=(px(symbol.x)) y=(px(middle + 4.0)) text-anchor="middle" role="img" {
-                    title { (tip(&symbol.text)) } (symbol.symbol)
+            @for cluster in clustered(symbols(picture, spans, scale), LEFT, WIDTH) { (marks(&cluster, middle)) }
+        }
+    }
+}
+
+/// Symbols that stand in one place. Most stand alone and need no element but their own.
+fn marks(cluster: &Cluster, middle: f64) -> Markup {
+    let alone = cluster.shown.first().filter(|shown| cluster.shown.len() == 1 && shown.many.is_empty());
+    let class = alone.map_or_else(|| "marks".to_owned(), |shown| format!("marks mark {}", shown.class));
+    html! {
+        text class=(class) x=(px(cluster.x)) y=(px(middle + 4.5)) text-anchor="middle" role="img" {
+            title { (tip(&cluster.text())) }
+            @if let Some(shown) = alone { (shown.symbol) } @else {
+                @for shown in &cluster.shown {
+                    @if !shown.symbol.is_empty() { tspan class={ "mark " (shown.class) } { (shown.symbol) } }
+                    @if !shown.many.is_empty() { tspan.many { (shown.many) } }
                 }
             }
         }
@@ -150,7 +211,7 @@ fn symbols(picture: &Picture, spans: &[Span], scale: &Scale) -> Vec<Symbol> {
             symbol: mark.kind.symbol(),
             class: format!("{} {}", class_of(mark.kind.tone()), mark.kind.name()),
             x: scale.x(mark.time.0),
-            text: format!("{} ({}): {}", mark.kind.name(), stamp(mark.time), mark.text),
+            text: format!("{} ({}): {}", mark.kind.name(), date_time(mark.time), mark.text),
         }));
         let fate = Fate::of(span);
         let told = symbols[first..].iter().any(|symbol: &Symbol| (symbol.x - end).abs() < ROOM);
@@ -162,9 +223,11 @@ fn symbols(picture: &Picture, spans: &[Span], scale: &Scale) -> Vec<Symbol> {
     symbols
 }
 
-/// When a task could have begun for the first time: when the last that it waited for had ended.
+/// When a task could have begun for the first time: when the last that it waited for had ended, tasks of earlier waves among them.
 fn ready(picture: &Picture, task: &TaskRow, begun: Time) -> Option<Time> {
-    let ends = task.blocked_by.iter().flat_map(|before| picture.history.of(before)).filter_map(|span| span.ended_at);
+    let earlier = picture.tasks.iter().filter(|other| other.wave < task.wave).map(|other| &other.id);
+    let awaited = task.blocked_by.iter().chain(earlier);
+    let ends = awaited.flat_map(|before| picture.history.of(before)).filter_map(|span| span.ended_at);
     // What ended later was looked at again: it was not waited for.
     let last = ends.filter(|end| *end <= begun).max();
     Some(last.unwrap_or(picture.run.started_at).max(picture.run.started_at))
@@ -205,7 +268,10 @@ fn bar(
 
 /// What a task waits for since its last attempt, while nobody is at it.
 fn tail(picture: &Picture, task: &TaskRow, spans: &[Span], scale: &Scale, middle: f64) -> Markup {
-    let open = !matches!(task.state.as_str(), "complete" | "failed" | "skipped" | "blocked");
+    // What waits for its wave waits for others, and is not late.
+    let ended = |state: &str| matches!(state, "complete" | "failed" | "skipped");
+    let early = picture.tasks.iter().any(|other| other.wave < task.wave && !ended(&other.state));
+    let open = !early && !ended(&task.state) && task.state != "blocked";
     let since = match spans.last() {
         Some(last) => last.ended_at,
         None => ready(picture, task, picture.until()),
@@ -263,7 +329,7 @@ fn words(span: &Span, free: Option<Time>, runs: Time, end: Time, fate: &Fate) ->
     } else {
         words += &format!("; {} without a process", elapsed(end.since_ms(span.begun_at)));
     }
-    words += &format!("; from {}", stamp(span.begun_at));
+    words += &format!("; from {}", date_time(span.begun_at));
     if span.more_marks > 0 {
         words += &format!("; {} more marks", span.more_marks);
     }

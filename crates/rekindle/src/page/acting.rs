@@ -6,6 +6,7 @@ use rekindle_core::view::{QuestionRow, TaskRow};
 use super::Visit;
 use super::parts::{self, encoded, moment, task_link};
 use crate::acts::Act;
+use crate::lost;
 use crate::picture::Picture;
 use crate::ui::{harmless, one_line};
 
@@ -62,7 +63,8 @@ pub(super) fn question(visit: &Visit<'_>, question: &QuestionRow) -> Markup {
     html! {
         article.asks data-key=(format!("question-{id}")) aria-labelledby=(format!("q{id}")) {
             header {
-                (parts::pill("?", "asks you", crate::ui::Tone::Warning)) " " (task_link(&visit.ways, question.task.as_str()))
+                (parts::pill("?", "asks you", crate::ui::Tone::Warning)) " "
+                @if question.id == lost::QUESTION { (question.task.as_str()) } @else { (task_link(&visit.ways, question.task.as_str())) }
                 " " span.dim { (one_line(question.agent.as_str())) ", " (moment(question.asked_at)) }
             }
             p.asked id=(format!("q{id}")) { (harmless(&question.text)) }

@@ -9,6 +9,7 @@ use rekindle_core::view::{AttemptRow, TaskRow};
 use super::Visit;
 use super::frame::Frame;
 use super::parts::{self, cost, task_link, tokens};
+use super::table::{self, Column, Line};
 use crate::error::Result;
 use crate::picture::Picture;
 use crate::picture::standing;
@@ -17,6 +18,18 @@ use crate::view::Spent;
 
 /// How deep parts of parts are drawn in; deeper ones stand at this depth.
 const DEPTH_MAX: usize = 4;
+
+/// Columns of the list by task.
+const BY_TASK: [Column; 8] = [
+    ("Task", ""),
+    ("Title", "title"),
+    ("State", "state"),
+    ("Tries", "r"),
+    ("Tokens", "r"),
+    ("By rekindle", "r"),
+    ("Cost", "r"),
+    ("Context", ""),
+];
 
 pub(super) fn page(visit: &Visit<'_>) -> Result<Frame> {
     let picture = visit.picture()?;
@@ -30,8 +43,8 @@ pub(super) fn page(visit: &Visit<'_>) -> Result<Frame> {
         }
         p.dim { "As agents' programs tell it; a dash means that one does not say." }
         (by_task(visit, picture))
-        (by("By agent", "agent", groups(picture, |attempt| attempt.name.to_string()), true))
-        (by("By kind", "kind", groups(picture, |attempt| attempt.kind.clone()), false))
+        (by("By agent", "Agent", groups(picture, |attempt| attempt.name.to_string()), true))
+        (by("By kind", "Kind", groups(picture, |attempt| attempt.kind.clone()), false))
     };
     Ok(Frame::new("Cost", body))
 }
@@ -42,32 +55,27 @@ fn by_task(visit: &Visit<'_>, picture: &Picture) -> Markup {
     for task in picture.tasks.iter().filter(|task| task.parent.is_none()) {
         descend(picture, task, 0, &mut order);
     }
+    let line = |(task, depth): (&TaskRow, usize)| {
+        let spent = sum(picture, task, &own, 0);
+        let newest = picture.attempts_of(&task.id).next_back();
+        let tries = picture.attempts_of(&task.id).count();
+        let cells = vec![
+            Some(html! { span class=(format!("deep{depth}")) { (task_link(&visit.ways, task.id.as_str())) } }),
+            Some(parts::title(&task.title)),
+            Some(parts::stands(&standing::of(picture, task))),
+            (tries > 0).then(|| html! { span.num { (tries) } }),
+            parts::tokens_cell(Some(&spent)),
+            (spent.own_tokens > 0).then(|| html! { span.num { (short_count(spent.own_tokens)) } }),
+            parts::cost_cell(Some(&spent)),
+            parts::context_cell(newest.and_then(|attempt| attempt.measure)),
+        ];
+        Line::new(&task.id, cells)
+    };
+    let lines: Vec<Line> = order.into_iter().map(line).collect();
     html! {
         section #by-task aria-labelledby="by-task-title" {
             h2 #by-task-title { "By task" }
-            div.scroll tabindex="0" role="region" aria-label="By task" {
-                table.rows {
-                    caption.sr { "Tokens and cost by task, the parts of a task in its sum" }
-                    thead { tr {
-                        th scope="col" { "Task" } th scope="col" { "Title" } th scope="col" { "State" }
-                        th.r scope="col" { "Tries" } th.r scope="col" { "Tokens" } th.r scope="col" { "By rekindle" } th.r scope="col" { "Cost" }
-                        th scope="col" { "Context" }
-                    } }
-                    tbody { @for (task, depth) in order {
-                        @let spent = sum(picture, task, &own, 0);
-                        @let newest = picture.attempts_of(&task.id).next_back();
-                        tr data-key=(task.id) {
-                            th scope="row" class=(format!("deep{depth}")) { (task_link(&visit.ways, task.id.as_str())) }
-                            td.title { (one_line(&task.title)) }
-                            td { (parts::stands(&standing::of(picture, task))) }
-                            td.r { span.num { (picture.attempts_of(&task.id).count()) } }
-                            td.r { (tokens(Some(&spent))) } td.r { span.num { (short_count(spent.own_tokens)) } }
-                            td.r { (cost(Some(&spent))) }
-                            td { (parts::context(newest.and_then(|attempt| attempt.measure))) }
-                        }
-                    } }
-                }
-            }
+            (table::table("By task", "Tokens and cost by task, the parts of a task in its sum", "", &BY_TASK, &lines))
         }
     }
 }
@@ -115,26 +123,24 @@ fn groups(picture: &Picture, key: impl Fn(&AttemptRow) -> String) -> BTreeMap<St
     groups
 }
 
-fn by(title: &str, what: &str, groups: BTreeMap<String, Group<'_>>, with_context: bool) -> Markup {
+fn by(title: &str, what: &'static str, groups: BTreeMap<String, Group<'_>>, with_context: bool) -> Markup {
+    let line = |(name, group): (String, Group<'_>)| {
+        let measure = group.newest.measure.filter(|_| with_context);
+        let cells = vec![
+            Some(html! { (one_line(&name)) }),
+            Some(html! { span.num { (group.attempts) } }),
+            parts::tokens_cell(Some(&group.spent)),
+            parts::cost_cell(Some(&group.spent)),
+            parts::context_cell(measure),
+        ];
+        Line::new(one_line(&name), cells)
+    };
+    let lines: Vec<Line> = groups.into_iter().map(line).collect();
+    let columns = [(what, ""), ("Attempts", "r"), ("Tokens", "r"), ("Cost", "r"), ("Context", "")];
     html! {
         section aria-label=(title) {
             h2 { (title) }
-            div.scroll tabindex="0" role="region" aria-label=(title) {
-                table.rows {
-                    caption.sr { "Tokens and cost by " (what) }
-                    thead { tr {
-                        th scope="col" { (what) } th.r scope="col" { "Attempts" } th.r scope="col" { "Tokens" } th.r scope="col" { "Cost" }
-                        @if with_context { th scope="col" { "Context" } }
-                    } }
-                    tbody { @for (name, group) in groups {
-                        tr data-key=(one_line(&name)) {
-                            th scope="row" { (one_line(&name)) }
-                            td.r { span.num { (group.attempts) } } td.r { (tokens(Some(&group.spent))) } td.r { (cost(Some(&group.spent))) }
-                            @if with_context { td { (parts::context(group.newest.measure)) } }
-                        }
-                    } }
-                }
-            }
+            (table::table(title, &format!("Tokens and cost by {}", what.to_lowercase()), "", &columns, &lines))
         }
     }
 }

@@ -7,6 +7,7 @@ use rekindle_engine::store::StoredEvent;
 use super::Visit;
 use super::frame::Frame;
 use super::parts::{self, moment, task_link};
+use super::table::{self, Column, Line};
 use crate::error::Result;
 use crate::picture::history;
 use crate::story;
@@ -30,6 +31,10 @@ const CATEGORIES: [(&str, &str); 6] = [
     ("question", "questions"),
     ("run", "the run"),
 ];
+
+/// Columns of the list.
+const COLUMNS: [Column; 6] =
+    [("No.", ""), ("Time", "when"), ("What", "state"), ("Task", ""), ("Agent", ""), ("In words", "why")];
 
 const VIEWS: [(&str, &str); 3] = [("", "compact"), ("full", "full"), ("json", "JSON")];
 const ORDERS: [(&str, &str); 2] = [("", "newest first"), ("old", "oldest first")];
@@ -153,29 +158,26 @@ fn filter(visit: &Visit<'_>) -> Markup {
 
 fn list(visit: &Visit<'_>, events: &[StoredEvent]) -> Markup {
     let view = visit.asked("view").unwrap_or_default();
-    html! {
-        div.scroll tabindex="0" role="region" aria-label="Events" {
-            table.rows.events {
-                caption.sr { "Events of the run" }
-                thead { tr { @for name in ["No.", "Time", "What", "Task", "Agent", "In words"] { th scope="col" { (name) } } } }
-                tbody { @for event in events {
-                    @let told = story::tell(event);
-                    tr data-key=(event.seq) {
-                        th.num scope="row" { (event.seq) }
-                        td { (moment(Time(event.time_ms))) }
-                        td { span class=(format!("verb {}", parts::class(told.tone))) title=(one_line(&event.kind)) { (told.verb) } }
-                        td { @if let Some(task) = &event.task { (task_link(&visit.ways, task)) } }
-                        td { (event.agent.as_deref().map(one_line).unwrap_or_default()) }
-                        td.why {
-                            (one_line(&told.text))
-                            @if view == "full" { (evidence(event)) }
-                            @if view == "json" { (parts::code(&json(event), "event as JSON")) }
-                        }
-                    }
-                } }
-            }
-        }
-    }
+    let line = |event: &StoredEvent| {
+        let told = story::tell(event);
+        let verb = format!("verb {}", parts::class(told.tone));
+        let words = html! {
+            (one_line(&told.text))
+            @if view == "full" { (evidence(event)) }
+            @if view == "json" { (parts::code(&json(event), "event as JSON")) }
+        };
+        let cells = vec![
+            Some(html! { span.num { (event.seq) } }),
+            Some(moment(Time(event.time_ms))),
+            Some(html! { span class=(verb) title=(one_line(&event.kind)) { (told.verb) } }),
+            event.task.as_ref().map(|task| task_link(&visit.ways, task)),
+            event.agent.as_deref().map(|agent| html! { (one_line(agent)) }),
+            Some(words),
+        ];
+        Line::new(event.seq, cells)
+    };
+    let lines: Vec<Line> = events.iter().map(line).collect();
+    table::table("Events", "Events of the run", "events", &COLUMNS, &lines)
 }
 
 fn evidence(event: &StoredEvent) -> Markup {

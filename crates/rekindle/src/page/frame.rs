@@ -6,7 +6,7 @@ use super::parts::{self, countdown};
 use super::{Page, Visit};
 use crate::picture::Picture;
 use crate::picture::history::MarkKind;
-use crate::ui::{Tone, one_line};
+use crate::ui::{Tone, one_line, zone_line};
 use crate::view::REPAIR;
 
 /// News that a page carries for the region that speaks: more than this nobody listens to.
@@ -53,7 +53,7 @@ impl Frame {
     }
 
     /// The whole document.
-    pub(super) fn around(self, visit: &Visit<'_>, page: &Page) -> Markup {
+    pub(super) fn around(self, visit: &Visit<'_>, page: Option<&Page>) -> Markup {
         let picture = visit.site.picture.as_deref();
         let asks = picture.map_or(0, |picture| picture.open_questions().count());
         let name = picture.map_or_else(|| "rekindle".to_owned(), |picture| one_line(&picture.run.title));
@@ -81,6 +81,8 @@ impl Frame {
                         }
                         (self.body)
                     }
+                    footer.dim.small { (zone_line(rekindle_engine::clock::wall())) }
+                    (gone())
                     (spoken(picture))
                     div #said .sr role="status" aria-live="polite" {}
                     (dialogs())
@@ -90,7 +92,7 @@ impl Frame {
     }
 }
 
-fn header(visit: &Visit<'_>, page: &Page, asks: usize) -> Markup {
+fn header(visit: &Visit<'_>, page: Option<&Page>, asks: usize) -> Markup {
     let ways = &visit.ways;
     let links: [(&str, &str, Page); 6] = [
         ("/", "Overview", Page::Overview),
@@ -102,11 +104,15 @@ fn header(visit: &Visit<'_>, page: &Page, asks: usize) -> Markup {
     ];
     html! {
         header #top {
+            button #open-pages type="button" popovertarget="pages" {
+                span aria-hidden="true" { "☰" } span.sr { "Pages" }
+                @if asks > 0 { " " span.badge { (asks) span.sr { " open" } } }
+            }
             a.brand href=(ways.to("/")) { span aria-hidden="true" { "◆ " } "rekindle" }
-            nav aria-label="Pages" {
+            nav #pages popover aria-label="Pages" {
                 ul {
                     @for (path, word, to) in links {
-                        li { a href=(ways.to(path)) data-page=(path) aria-current=[(*page == to).then_some("page")] {
+                        li { a href=(ways.to(path)) data-page=(path) aria-current=[(page == Some(&to)).then_some("page")] {
                             (word)
                             @if to == Page::Questions && asks > 0 { " " span.badge { (asks) span.sr { " open" } } }
                         } }
@@ -116,9 +122,27 @@ fn header(visit: &Visit<'_>, page: &Page, asks: usize) -> Markup {
             div.right {
                 @if let Some(picture) = visit.site.picture.as_deref() { (run_state(picture)) }
                 @if visit.site.read_only { span.pill.t-dim { "read only" } }
-                span #link .pill.t-dim hidden { "not live" }
-                button #open-palette type="button" aria-haspopup="dialog" { "Go to… " kbd { "Ctrl K" } }
+                span #link .pill.t-warn hidden { "not live" }
+                button #open-palette type="button" aria-haspopup="dialog" aria-label="Go to a page, task or agent" {
+                    span.wide { "Go to… " kbd { "Ctrl K" } } span.narrow aria-hidden="true" { "Go to…" }
+                }
                 button #open-help type="button" aria-haspopup="dialog" aria-label="Keys and help" { kbd { "?" } }
+            }
+        }
+    }
+}
+
+/// What the script shows when the server does not answer any more: what that means, and how to go on.
+fn gone() -> Markup {
+    html! {
+        aside #gone role="alert" hidden {
+            p #gone-away hidden {
+                strong { "The server is gone." } " What you see is how things stood " time #gone-since .num.count {} " ago; the run itself does not need the server. Start it again in the project's directory and open the address that it prints: "
+                (parts::command("rekindle serve"))
+            }
+            p #gone-other hidden {
+                strong { "The server was started again." } " Its address has another token: open the one that "
+                (parts::command("rekindle serve")) " printed last."
             }
         }
     }

@@ -2,10 +2,11 @@
 
 use maud::{Markup, html};
 use rekindle_core::ids::TaskId;
-use rekindle_core::view::TaskRow;
+use rekindle_core::view::{AttemptRow, TaskRow};
 
 use super::frame::{Frame, run_state};
 use super::parts::{self, copy, cost, moment, span, task_link, tokens};
+use super::table::{self, Column, Line};
 use super::{Visit, acting};
 use crate::acts::Act;
 use crate::drawing::{self, Links};
@@ -14,6 +15,20 @@ use crate::picture::Picture;
 use crate::picture::history::MarkKind;
 use crate::picture::standing::{self, Urgency};
 use crate::ui::one_line;
+
+/// Columns of the list of tasks.
+const COLUMNS: [Column; 10] = [
+    ("Task", ""),
+    ("Title", "title"),
+    ("State", "state"),
+    ("Why", "why"),
+    ("Agent", ""),
+    ("Tries", "r"),
+    ("Context", ""),
+    ("Time", "r"),
+    ("Tokens", "r"),
+    ("Cost", "r"),
+];
 
 /// News in the list; the events' page has all.
 const NEWS_SHOWN: usize = 12;
@@ -53,17 +68,17 @@ fn strip(picture: &Picture) -> Markup {
     html! {
         dl.strip aria-label="The run at a glance" {
             div { dt { "State" } dd { (run_state(picture)) } }
-            div { dt { "Done" } dd {
-                strong.num { (counts.complete) "/" (counts.all) }
-                progress max=(counts.all.max(1)) value=(counts.complete) aria-label="tasks done" {}
+            div { dt { "Complete" } dd {
+                strong.num { (counts.progress()) }
+                progress max=(counts.all.max(1)) value=(counts.complete) aria-label="tasks complete" {}
             } }
             div { dt { "Agents" } dd { strong.num { (running) } " running" } }
             div { dt { "Asks" } dd { strong.num.t-warn[asks > 0] { (asks) } @if asks > 0 { " " a href="#inbox" { "answer" } } } }
             div { dt { "Failed" } dd { strong.num.t-error[counts.failed > 0] { (counts.failed) } } }
             div { dt { "Recoveries" } dd { strong.num.t-hint[recoveries > 0] { (recoveries) } @if crashes > 0 { span.dim { " after " (crashes) @if crashes == 1 { " crash" } @else { " crashes" } } } } }
             div { dt { "Time" } dd { (span(picture.run.started_at, until, picture.now)) } }
-            div { dt { "Tokens" } dd { (tokens(Some(&spent))) } }
-            div { dt { "Cost" } dd { (cost(Some(&spent))) } }
+            @if spent.tokens > 0 { div { dt { "Tokens" } dd { (tokens(Some(&spent))) } } }
+            @if spent.cost_usd.is_some() { div { dt { "Cost" } dd { (cost(Some(&spent))) } } }
         }
         @if picture.coordinator.is_none() && picture.run.ended_at.is_none() {
             p.banner { "No coordinator is running. Go on with the run: " (parts::command("rekindle resume")) }
@@ -80,18 +95,40 @@ fn failed(visit: &Visit<'_>, picture: &Picture) -> Markup {
     html! {
         section #failed aria-labelledby="failed-title" {
             h2 #failed-title { "What failed, and why" }
-            ul.cards {
-                @for task in &failed {
-                    li.card.t-edge-error data-key=(task.id) {
-                        (parts::stands(&standing::of(picture, task))) " " (task_link(&visit.ways, task.id.as_str())) " " (one_line(&task.title))
-                        p.note { (task.reason.as_deref().map(one_line).unwrap_or_default()) }
-                        @if let Some(check) = task.evidence.iter().flat_map(|evidence| &evidence.checks).find(|check| !check.passed) {
-                            (parts::code(&format!("$ {}\n{}", check.command, check.output), "output of the check that failed"))
-                        }
-                    }
+            ul.cards { @for task in &failed { (failed_card(visit, picture, task)) } }
+            // One has its own button.
+            @if failed.len() > 1 { div.acts { (acting::button(visit, picture, &again, "Retry what failed…")) } }
+        }
+    }
+}
+
+/// A task that failed: why, what its check and its agent said last, and what can be done about it.
+fn failed_card(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Markup {
+    let check = task.evidence.iter().flat_map(|evidence| &evidence.checks).find(|check| !check.passed);
+    let last = picture.attempts_of(&task.id).next_back();
+    let lines =
+        picture.outputs.get(&task.id).map(|output| output.shown().collect::<Vec<_>>().join("\n")).unwrap_or_default();
+    html! {
+        li.card.t-edge-error data-key=(task.id) {
+            div.card-head {
+                (parts::stands(&standing::of(picture, task))) (task_link(&visit.ways, task.id.as_str()))
+                strong.card-title { (one_line(&task.title)) }
+                div.card-acts {
+                    (acting::button(visit, picture, &Act::Retry(task.id.clone()), "Retry…"))
+                    (acting::button(visit, picture, &Act::Skip(task.id.clone()), "Skip…"))
                 }
             }
-            div.acts { (acting::button(visit, picture, &again, "Retry what failed…")) }
+            p.card-why { (task.reason.as_deref().map(one_line).unwrap_or_default()) }
+            @if let Some(check) = check {
+                (parts::code(&format!("$ {}\n{}", check.command, check.output), "output of the check that failed"))
+            }
+            @if let Some(attempt) = last.filter(|_| !lines.is_empty()) {
+                details.tail open {
+                    summary { "The end of its log" }
+                    (parts::code(&lines, "end of its log"))
+                    p { a href=(visit.ways.log(attempt.attempt)) { "The whole log" } }
+                }
+            }
         }
     }
 }
@@ -143,6 +180,8 @@ fn tasks(visit: &Visit<'_>, picture: &Picture) -> Markup {
         rows.sort_by_key(|(task, _)| standing::urgency(picture, task));
     }
     let spent = picture.spent_by_task();
+    let lines: Vec<Line> =
+        rows.iter().map(|(task, standing)| row(visit, picture, task, standing, spent.get(&task.id))).collect();
     html! {
         section #tasks aria-labelledby="tasks-title" {
             div.head {
@@ -155,17 +194,7 @@ fn tasks(visit: &Visit<'_>, picture: &Picture) -> Markup {
                     span.dim role="status" { (rows.len()) " of " (picture.tasks.len()) }
                 }
             }
-            div.scroll tabindex="0" role="region" aria-label="Tasks" {
-                table.rows {
-                    caption.sr { "Tasks, how each stands, and what it waits for" }
-                    thead { tr {
-                        @for (name, class) in [("Task", ""), ("Title", ""), ("State", ""), ("Why", ""), ("Agent", ""), ("Tries", "r"), ("Context", ""), ("Time", "r"), ("Tokens", "r"), ("Cost", "r")] {
-                            th scope="col" class=(class) { (name) }
-                        }
-                    } }
-                    tbody { @for (task, standing) in &rows { (row(visit, picture, task, standing, spent.get(&task.id))) } }
-                }
-            }
+            (table::table("Tasks", "Tasks, how each stands, and what it waits for", "tasks", &COLUMNS, &lines))
             @if rows.is_empty() { p.dim { "No task matches." } }
         }
     }
@@ -182,26 +211,28 @@ fn row(
     task: &TaskRow,
     standing: &standing::Standing,
     spent: Option<&crate::view::Spent>,
-) -> Markup {
+) -> Line {
     let newest = picture.attempts_of(&task.id).next_back();
     let needs = standing::urgency(picture, task) == Urgency::NeedsYou;
-    html! {
-        tr.needs[needs] data-key=(task.id) data-state=(task.state) {
-            th scope="row" { (task_link(&visit.ways, task.id.as_str())) (copy(task.id.as_str())) }
-            td.title { (one_line(&task.title)) }
-            td { (parts::stands(standing)) }
-            td.why { (parts::note(picture, task, standing)) }
-            td {
-                @if let Some(attempt) = newest { a href=(visit.ways.log(attempt.attempt)) { (one_line(attempt.name.as_str())) } }
-                @else { span.dim { (task.agent.as_ref().map(|name| one_line(name.as_str())).unwrap_or_default()) } }
-            }
-            td.r { span.num { (task.attempts) "/" (task.attempt_limit) } }
-            td { (parts::context(newest.and_then(|attempt| attempt.measure))) }
-            td.r { @if let Some(from) = task.started_at {
-                (span(from, task.ended_at.or_else(|| picture.coordinator.is_none().then(|| picture.until())), picture.now))
-            } @else { span.dim { "–" } } }
-            td.r { (tokens(spent)) }
-            td.r { (cost(spent)) }
-        }
-    }
+    let until = task.ended_at.or_else(|| picture.coordinator.is_none().then(|| picture.until()));
+    let planned = || task.agent.as_ref().map(|name| html! { span.dim { (one_line(name.as_str())) } });
+    let agent =
+        |attempt: &AttemptRow| html! { a href=(visit.ways.log(attempt.attempt)) { (one_line(attempt.name.as_str())) } };
+    let cells = vec![
+        Some(html! { (task_link(&visit.ways, task.id.as_str())) (copy(task.id.as_str())) }),
+        Some(parts::title(&task.title)),
+        Some(parts::stands(standing)),
+        standing
+            .note
+            .as_ref()
+            .map(|note| html! { span.line title=(one_line(note)) { (parts::note(picture, task, standing)) } }),
+        newest.map(agent).or_else(planned),
+        (task.attempts > 0).then(|| html! { span.num { (task.attempts) "/" (task.attempt_limit) } }),
+        parts::context_cell(newest.and_then(|attempt| attempt.measure)),
+        task.started_at.map(|from| span(from, until, picture.now)),
+        parts::tokens_cell(spent),
+        parts::cost_cell(spent),
+    ];
+    let class = if needs { "needs" } else { "" };
+    Line { class, state: Some(task.state.clone()), ..Line::new(&task.id, cells) }
 }

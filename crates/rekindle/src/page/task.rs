@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use rekindle_core::view::{AttemptRow, TaskRow};
 
 use super::frame::Frame;
-use super::parts::{self, copy, cost, span, task_link, tokens};
+use super::parts::{self, copy, span, task_link};
 use super::{Visit, acting};
 use crate::drawing::{self, Links};
 use crate::error::{CliError, Result};
@@ -36,7 +36,7 @@ pub(super) fn page(visit: &Visit<'_>, id: &str) -> Result<Frame> {
     let (tab, word, every) = TABS.iter().find(|(tab, ..)| *tab == asked).copied().unwrap_or(TABS[0]);
     let shown = match tab {
         "why" => tabs::why(visit, task)?,
-        "checks" => tabs::checks(visit, task)?,
+        "checks" => tabs::checks(visit, picture, task)?,
         "diff" => tabs::diff(visit, picture, task)?,
         "brief" => tabs::brief(visit, picture, task),
         "log" => tabs::log(visit, picture, task)?,
@@ -72,6 +72,7 @@ fn head(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Markup {
             details open { summary { "Result" } p.result { (harmless(result)) } }
         }
         @if let Some(checkpoint) = &task.checkpoint { (checkpoint_of(checkpoint)) }
+        (parts::output(picture, task))
     }
 }
 
@@ -94,57 +95,61 @@ fn attempts(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Markup {
         return html! { p.dim { "No agent has worked on it yet." } };
     }
     let spans = picture.history.of(&task.id);
-    let each = |name: &str, show: &dyn Fn(&AttemptRow) -> Markup| {
-        html! { tr { th scope="row" { (name) } @for attempt in &all { td { (show(attempt)) } } } }
+    // A row in which no attempt has anything is left out.
+    let each = |name: &str, show: &dyn Fn(&AttemptRow) -> Option<Markup>| {
+        let cells: Vec<Option<Markup>> = all.iter().map(|attempt| show(attempt)).collect();
+        html! { @if cells.iter().any(Option::is_some) { tr {
+            th scope="row" { (name) }
+            @for (cell, attempt) in cells.into_iter().zip(&all) { td data-label=(format!("#{}", attempt.attempt.0)) { @if let Some(cell) = cell { (cell) } @else { span.dim { "–" } } } }
+        } } }
     };
-    let plain = |text: &str| html! { (one_line(text)) };
+    let plain = |text: &str| Some(html! { (one_line(text)) });
     let span_of = |attempt: &AttemptRow| spans.iter().rev().find(|span| span.attempt == attempt.attempt);
     let alone = Picture { tasks: vec![task.clone()], ..Picture::clone(picture) };
     html! {
         (drawing::timeline(&alone, Links::Pages))
-        div.scroll tabindex="0" role="region" aria-label="Attempts" {
+        div.scroll.sides tabindex="0" role="region" aria-label="Attempts" {
             table.side {
                 caption.sr { "Attempts at this task, one per column" }
                 thead { tr { th scope="col" { span.sr { "What" } } @for attempt in &all {
                     th scope="col" data-key=(attempt.attempt.0) {
-                        a href=(visit.ways.log(attempt.attempt)) { "attempt " (attempt.attempt.0) } (copy(&attempt.attempt.0.to_string()))
+                        a href=(visit.ways.log(attempt.attempt)) { "attempt " (picture.number_of(&task.id, attempt.attempt)) }
                     }
                 } } }
                 tbody {
-                    (each("State", &|attempt| parts::pill(if attempt.ended_at.is_none() { "▶" } else { "■" }, &attempt.state, crate::ui::Tone::of_state(&attempt.state))))
+                    (each("State", &|attempt| Some(parts::pill(if attempt.ended_at.is_none() { "▶" } else { "■" }, &attempt.state, crate::ui::Tone::of_state(&attempt.state)))))
                     (each("Ended by", &|attempt| cause(attempt, span_of(attempt))))
-                    (each("Last words", &|attempt| plain(attempt.last_words.as_deref().unwrap_or("–"))))
+                    (each("Last words", &|attempt| attempt.last_words.as_deref().and_then(plain)))
                     (each("Agent", &|attempt| plain(attempt.name.as_str())))
                     (each("Role", &|attempt| plain(&attempt.role.to_string())))
                     (each("Program", &|attempt| plain(&format!("{} ({})", attempt.cli, attempt.kind))))
-                    (each("Model", &|attempt| plain(attempt.model.as_deref().unwrap_or("–"))))
+                    (each("Model", &|attempt| attempt.model.as_deref().and_then(plain)))
                     (each("Strategy", &|attempt| plain(attempt.strategy.name())))
-                    (each("Time", &|attempt| span(attempt.started_at, attempt.ended_at, picture.now)))
-                    (each("Tokens", &|attempt| tokens(Some(&parts::spent(attempt)))))
-                    (each("Cost", &|attempt| cost(Some(&parts::spent(attempt)))))
-                    (each("Context", &|attempt| parts::context(attempt.measure)))
-                    (each("Compactions", &|attempt| html! { span.num { (attempt.compactions) } }))
+                    (each("Time", &|attempt| Some(span(attempt.started_at, attempt.ended_at, picture.now))))
+                    (each("Tokens", &|attempt| parts::tokens_cell(Some(&parts::spent(attempt)))))
+                    (each("Cost", &|attempt| parts::cost_cell(Some(&parts::spent(attempt)))))
+                    (each("Context", &|attempt| parts::context_cell(attempt.measure)))
+                    (each("Compactions", &|attempt| (attempt.compactions > 0).then(|| html! { span.num { (attempt.compactions) } })))
                     (each("Marks", &|attempt| marks(span_of(attempt))))
-                    (each("Session", &|attempt| html! { @if let Some(id) = &attempt.session_id { code.cut { (one_line(id)) } (copy(id)) } @else { span.dim { "–" } } }))
-                    (each("Log", &|attempt| html! { a href=(visit.ways.log(attempt.attempt)) { "open" } }))
+                    (each("Session", &|attempt| attempt.session_id.as_ref().map(|id| html! { code.cut { (one_line(id)) } (copy(id)) })))
+                    (each("Log", &|attempt| Some(html! { a href=(visit.ways.log(attempt.attempt)) { "open" } })))
                 }
             }
         }
     }
 }
 
-fn cause(attempt: &AttemptRow, span: Option<&Span>) -> Markup {
+fn cause(attempt: &AttemptRow, span: Option<&Span>) -> Option<Markup> {
     let outcome = span.and_then(|span| span.outcome.as_deref());
-    let said =
-        outcome.or(attempt.cause.as_deref()).map_or_else(|| "–".to_owned(), |cause| one_line(cause).replace('_', " "));
-    html! { (said) }
+    let said = outcome.or(attempt.cause.as_deref())?;
+    Some(html! { (one_line(said).replace('_', " ")) })
 }
 
-fn marks(span: Option<&Span>) -> Markup {
-    let marks = span.map(|span| span.marks.as_slice()).unwrap_or_default();
+fn marks(span: Option<&Span>) -> Option<Markup> {
+    let marks = span.map(|span| span.marks.as_slice()).filter(|marks| !marks.is_empty())?;
     let kinds = MarkKind::ALL.iter().filter_map(|kind| {
         let many = marks.iter().filter(|mark| mark.kind == *kind).count();
         (many > 0).then_some((*kind, many))
     });
-    html! { @for (kind, many) in kinds { (parts::mark(kind)) @if many > 1 { " ×" (many) } " " } @if marks.is_empty() { span.dim { "–" } } }
+    Some(html! { @for (kind, many) in kinds { (parts::mark(kind)) @if many > 1 { " ×" (many) } " " } })
 }

@@ -1,39 +1,77 @@
-//! Where tasks stand in a drawing of their dependencies: a layer per wave, and within a layer near those they wait for.
-//! Places are counted, not measured: how large a place is, is left to whoever draws.
+//! Where tasks stand in a drawing of their dependencies: in layers from left to right, the layers of a wave after those of the wave
+//! before, and within a layer near those they wait for. A dependency that spans layers has a place of its own in each of them, so
+//! that its line passes between tasks and not through them. Places are counted, not measured: how large one is, is left to whoever
+//! draws.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rekindle_core::ids::TaskId;
 use rekindle_core::view::TaskRow;
 
 /// How often layers are ordered by their neighbours: more changes nothing that a person would see.
-const SWEEPS: usize = 4;
+const SWEEPS: usize = 6;
 
-/// A task's place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Node {
-    pub task: TaskId,
-    /// Its layer, from 0.
-    pub layer: usize,
-    /// Its place in the layer, from 0.
-    pub row: usize,
+/// Most places for lines that pass a layer: with more of them there is nothing to see but lines.
+const BENDS_MAX: usize = 2_000;
+
+/// What has a place in a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Place {
+    /// A task, by its number.
+    Task(usize),
+    /// The lines from a task to later layers, by the number of that task: they pass as one.
+    Bend(usize),
+}
+
+/// The layers of a wave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WaveSpan {
+    pub wave: u32,
+    /// Its first layer.
+    pub first: usize,
+    /// Its last layer.
+    pub last: usize,
 }
 
 /// The drawing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Graph {
-    /// Every task's place, in the plan's order.
-    pub nodes: Vec<Node>,
-    /// Who waits for whom, as places in `nodes`: the first has to end before the second may begin.
+    /// What stands in each layer, from top to bottom; tasks by their number in the plan's order.
+    pub layers: Vec<Vec<Place>>,
+    /// The layer of every task.
+    pub layer_of: Vec<usize>,
+    /// Who waits for whom: the first has to end before the second may begin.
     pub edges: Vec<(usize, usize)>,
-    /// How many layers there are.
-    pub layers: usize,
-    /// The most places in one layer.
-    pub rows: usize,
+    /// The waves in their order, where there is more than one.
+    pub waves: Vec<WaveSpan>,
+    /// Dependencies that are left out because there are too many.
+    pub left_out: usize,
+}
+
+impl Graph {
+    /// Lines from one layer to the next, as places in the two.
+    pub(crate) fn steps(&self) -> Vec<BTreeSet<(Place, Place)>> {
+        let mut steps = vec![BTreeSet::new(); self.layers.len()];
+        for (before, after) in &self.edges {
+            for layer in self.layer_of[*before]..self.layer_of[*after] {
+                let from = self.place_in(layer, *before, *after);
+                steps[layer].insert((from, self.place_in(layer + 1, *before, *after)));
+            }
+        }
+        steps
+    }
+
+    /// Where a dependency passes a layer.
+    pub(crate) fn place_in(&self, layer: usize, before: usize, after: usize) -> Place {
+        match layer {
+            layer if layer == self.layer_of[before] => Place::Task(before),
+            layer if layer == self.layer_of[after] => Place::Task(after),
+            _ => Place::Bend(before),
+        }
+    }
 }
 
 /// Places the tasks of a run. A part comes before the whole that waits for it.
-#[must_use]
 pub(crate) fn layout(tasks: &[TaskRow]) -> Graph {
     let index: BTreeMap<&TaskId, usize> = tasks.iter().enumerate().map(|(at, task)| (&task.id, at)).collect();
     let mut edges = Vec::new();
@@ -43,67 +81,99 @@ pub(crate) fn layout(tasks: &[TaskRow]) -> Graph {
     }
     edges.sort_unstable();
     edges.dedup();
-    let layer_of = layers(tasks.len(), &edges);
-    let layers = layer_of.iter().max().map_or(0, |last| last + 1);
-    let mut order: Vec<Vec<usize>> = vec![Vec::new(); layers];
+    let (layer_of, waves) = layers(tasks, &edges);
+    // A circle, which no plan has, has no first task; its lines lead nowhere.
+    edges.retain(|(before, after)| layer_of[*before] < layer_of[*after]);
+    let (edges, left_out) = within_bounds(edges, &layer_of);
+    let mut order: Vec<Vec<Place>> = vec![Vec::new(); layer_of.iter().max().map_or(0, |last| last + 1)];
     for (at, layer) in layer_of.iter().enumerate() {
-        order[*layer].push(at);
+        order[*layer].push(Place::Task(at));
     }
+    for bend in bends(&edges, &layer_of) {
+        order[bend.1].push(Place::Bend(bend.0));
+    }
+    let mut graph = Graph { layers: order, layer_of, edges, waves, left_out };
+    let steps = graph.steps();
     for sweep in 0..SWEEPS {
-        order_layers(&mut order, &edges, sweep % 2 == 0);
+        order_layers(&mut graph.layers, &steps, sweep % 2 == 0);
     }
-    let mut rows = vec![0; tasks.len()];
-    for layer in &order {
-        for (row, at) in layer.iter().enumerate() {
-            rows[*at] = row;
-        }
-    }
-    let nodes =
-        tasks.iter().enumerate().map(|(at, task)| Node { task: task.id.clone(), layer: layer_of[at], row: rows[at] });
-    Graph { nodes: nodes.collect(), layers, rows: order.iter().map(Vec::len).max().unwrap_or(0), edges }
+    graph
 }
 
-/// The longest way to each task. A circle, which no plan has, ends after as many rounds as there are tasks.
-fn layers(count: usize, edges: &[(usize, usize)]) -> Vec<usize> {
-    let mut layer = vec![0; count];
-    for _ in 0..count {
-        let mut moved = false;
-        for (before, after) in edges {
-            if layer[*after] <= layer[*before] && layer[*before] + 1 < count {
-                layer[*after] = layer[*before] + 1;
-                moved = true;
+/// The longest way to each task, within its wave and after the waves before it.
+fn layers(tasks: &[TaskRow], edges: &[(usize, usize)]) -> (Vec<usize>, Vec<WaveSpan>) {
+    let mut layer = vec![0; tasks.len()];
+    let mut before: Vec<Vec<usize>> = vec![Vec::new(); tasks.len()];
+    edges.iter().for_each(|(first, then)| before[*then].push(*first));
+    let mut spans: Vec<WaveSpan> = Vec::new();
+    let waves: BTreeSet<u32> = tasks.iter().map(|task| task.wave).collect();
+    for wave in waves {
+        let first = spans.last().map_or(0, |span: &WaveSpan| span.last + 1);
+        let members: Vec<usize> = (0..tasks.len()).filter(|at| tasks[*at].wave == wave).collect();
+        members.iter().for_each(|at| layer[*at] = first);
+        // A circle ends after as many rounds as there are tasks.
+        for _ in 0..members.len() {
+            let mut moved = false;
+            for at in &members {
+                let earlier = before[*at].iter().filter(|other| tasks[**other].wave <= wave);
+                let wanted = earlier.map(|other| layer[*other] + 1).max().unwrap_or(first);
+                if wanted > layer[*at] && wanted < first + members.len() {
+                    (layer[*at], moved) = (wanted, true);
+                }
+            }
+            if !moved {
+                break;
             }
         }
-        if !moved {
-            break;
-        }
+        let last = members.iter().map(|at| layer[*at]).max().unwrap_or(first);
+        spans.push(WaveSpan { wave, first, last });
     }
-    layer
+    if spans.len() < 2 {
+        spans.clear();
+    }
+    (layer, spans)
+}
+
+/// Where lines pass a layer: the task they come from, and the layer.
+fn bends(edges: &[(usize, usize)], layer_of: &[usize]) -> BTreeSet<(usize, usize)> {
+    let mut bends = BTreeSet::new();
+    for (before, after) in edges {
+        bends.extend((layer_of[*before] + 1..layer_of[*after]).map(|layer| (*before, layer)));
+    }
+    bends
+}
+
+/// As many dependencies as can be drawn, short ones first, and how many are left out.
+fn within_bounds(edges: Vec<(usize, usize)>, layer_of: &[usize]) -> (Vec<(usize, usize)>, usize) {
+    if bends(&edges, layer_of).len() <= BENDS_MAX {
+        return (edges, 0);
+    }
+    let all = edges.len();
+    let near = |(before, after): &(usize, usize)| layer_of[*after] - layer_of[*before] == 1;
+    let edges: Vec<_> = edges.into_iter().filter(near).collect();
+    let left_out = all - edges.len();
+    (edges, left_out)
 }
 
 /// Orders every layer by the mean place of its neighbours in the layer before (or after, on the way back).
-fn order_layers(order: &mut [Vec<usize>], edges: &[(usize, usize)], forward: bool) {
-    let mut place: BTreeMap<usize, usize> = BTreeMap::new();
-    let layers: Vec<usize> = if forward { (0..order.len()).collect() } else { (0..order.len()).rev().collect() };
-    for layer in layers {
-        let mean = |at: usize| {
-            let neighbours = edges.iter().filter_map(|(before, after)| match (forward, *before, *after) {
-                (true, before, after) if after == at => place.get(&before),
-                (false, before, after) if before == at => place.get(&after),
-                _ => None,
-            });
-            let (sum, many) = neighbours.fold((0, 0), |(sum, many), place| (sum + place, many + 1));
-            (sum * 1_000_usize).checked_div(many)
-        };
-        let mut ranked: Vec<(usize, usize, usize)> = Vec::new();
-        for (row, at) in order[layer].iter().enumerate() {
-            ranked.push((mean(*at).unwrap_or(row * 1_000), row, *at));
+fn order_layers(order: &mut [Vec<Place>], steps: &[BTreeSet<(Place, Place)>], forward: bool) {
+    let count = order.len();
+    for turn in 1..count {
+        let (layer, fixed) = if forward { (turn, turn - 1) } else { (count - 1 - turn, count - turn) };
+        let rows: BTreeMap<Place, usize> = order[fixed].iter().enumerate().map(|(row, place)| (*place, row)).collect();
+        let mut sums: BTreeMap<Place, (usize, usize)> = BTreeMap::new();
+        for (before, after) in &steps[layer.min(fixed)] {
+            let (mine, other) = if forward { (*after, *before) } else { (*before, *after) };
+            let sum = sums.entry(mine).or_default();
+            *sum = (sum.0 + rows.get(&other).copied().unwrap_or(0), sum.1 + 1);
         }
+        // Those without neighbours keep their part of the height.
+        let scale = |row: usize| row * 1_000 * order[fixed].len().max(1) / order[layer].len().max(1);
+        let mean = |place: &Place, row: usize| sums.get(place).map_or(scale(row), |(sum, many)| sum * 1_000 / many);
+        let mut ranked: Vec<(usize, usize, Place)> =
+            order[layer].iter().enumerate().map(|(row, place)| (mean(place, row), row, *place)).collect();
         ranked.sort_unstable();
-        order[layer] = ranked.into_iter().map(|(_, _, at)| at).collect();
-        for (row, at) in order[layer].iter().enumerate() {
-            place.insert(*at, row);
-        }
+        order[layer] = ranked.into_iter().map(|(_, _, place)| place).collect();
     }
 }
 

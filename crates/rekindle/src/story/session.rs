@@ -253,6 +253,8 @@ mod tests {
                 strikes: 1,
                 reset: None,
                 probe: 0,
+                overloaded_until: None,
+                limit_until: None,
             }))
         };
         told_as([

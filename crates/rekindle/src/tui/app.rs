@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rekindle_core::ids::{AttemptId, TaskId};
 use rekindle_core::view::RunRow;
 
+use super::asked;
 use super::edit::LineEdit;
 use super::facts;
 use super::hits::{Hit, Seek};
@@ -141,7 +142,6 @@ pub(super) struct App {
 
 impl App {
     /// A screen that has seen nothing yet.
-    #[must_use]
     pub(super) fn new(
         project: Project,
         theme: Theme,
@@ -181,13 +181,18 @@ impl App {
     }
 
     /// Where everything is on the screen.
-    #[must_use]
     pub(super) fn areas(&self) -> Areas {
-        layout::areas(self.size, self.focus, self.full)
+        self.areas_on(self.size)
+    }
+
+    /// Where everything is on a screen of some size.
+    pub(super) fn areas_on(&self, size: (u16, u16)) -> Areas {
+        let areas = layout::areas(size, self.focus, self.full);
+        let room = areas.inside_detail();
+        Areas { question: asked::height(self, room.width, room.height), ..areas }
     }
 
     /// Where keys go.
-    #[must_use]
     pub(super) fn mode(&self) -> Mode {
         if self.typing.is_some() {
             return Mode::Typing;
@@ -202,13 +207,11 @@ impl App {
     }
 
     /// The task that is chosen, itself or by something of its.
-    #[must_use]
     pub(super) fn task(&self) -> Option<TaskId> {
         self.tree.chosen().and_then(|row| row.node.task()).cloned()
     }
 
     /// The attempt that is chosen: itself, or the one that works on the task, or the task's newest.
-    #[must_use]
     pub(super) fn attempt(&self) -> Option<AttemptId> {
         let (row, picture) = (self.tree.chosen()?, self.picture.as_ref()?);
         let of_task = || {
@@ -220,13 +223,11 @@ impl App {
     }
 
     /// What the text pane is to be about; nothing while the log is shown.
-    #[must_use]
     pub(super) fn about(&self) -> Option<About> {
         (self.tab != Tab::Log).then(|| About { tab: self.tab, task: self.task() })
     }
 
     /// What is needed to draw the screen.
-    #[must_use]
     pub(super) fn want(&self) -> Want {
         let inside = self.areas().inside_detail();
         let log = (self.tab == Tab::Log).then(|| self.log.window(usize::from(inside.height))).flatten();
@@ -338,7 +339,6 @@ impl App {
     }
 
     /// Whether a key would do something now, for the footer.
-    #[must_use]
     pub(super) fn matters(&self, action: Action) -> bool {
         let task = self.task().and_then(|id| self.picture.as_ref()?.task(id.as_str()).cloned());
         let ended = |states: &[&str]| task.as_ref().is_some_and(|task| states.contains(&task.state.as_str()));
@@ -367,7 +367,6 @@ impl App {
     }
 
     /// The agent of the chosen attempt, if it lives.
-    #[must_use]
     pub(super) fn agent(&self) -> Option<String> {
         let attempt = self.picture.as_ref()?.attempt(self.attempt()?)?;
         attempt.ended_at.is_none().then(|| attempt.name.to_string())

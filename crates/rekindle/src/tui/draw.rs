@@ -6,20 +6,20 @@ mod detail;
 mod rows;
 
 use ratatui::Frame;
+use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Paragraph};
 
 use super::app::{App, Focus};
-use super::layout;
 use super::theme::Theme;
 use crate::ui::Tone;
 
 /// Draws the screen.
 pub(super) fn draw(app: &App, frame: &mut Frame<'_>) {
     let screen = frame.area();
-    let areas = layout::areas((screen.width, screen.height), app.focus, app.full);
+    let areas = app.areas_on((screen.width, screen.height));
     bars::header(app, frame, areas.header);
     if app.picture.is_some() {
         rows::draw(app, frame, areas.tree);
@@ -68,5 +68,17 @@ fn put(frame: &mut Frame<'_>, area: Rect, row: u16, line: Line<'_>, style: Style
         let place = Rect { y: area.y + row, height: 1, ..area };
         frame.buffer_mut().set_style(place, style);
         frame.render_widget(line, place);
+        if style.add_modifier.contains(Modifier::REVERSED) {
+            one_ground(frame.buffer_mut(), place, style);
+        }
+    }
+}
+
+/// What is chosen has one background from edge to edge: reversed, every colour of its words would be another one.
+fn one_ground(buffer: &mut Buffer, place: Rect, style: Style) {
+    for position in place.positions() {
+        if let Some(cell) = buffer.cell_mut(position) {
+            cell.set_style(Style::reset().patch(style));
+        }
     }
 }

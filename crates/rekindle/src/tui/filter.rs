@@ -1,4 +1,5 @@
-//! What `/` keeps of a list: lines that hold the letters typed in that order, and with `!` before them all others.
+//! What `/` keeps of a list: lines that fit every word typed, each for itself. A word fits a line with its letters in that order; with
+//! `!` before it, a line without it.
 
 /// A filter that a person typed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,20 +23,17 @@ impl Filter {
     /// Whether it keeps everything.
     #[must_use]
     pub(super) fn is_empty(&self) -> bool {
-        self.text.trim_start_matches('!').trim().is_empty()
+        self.text.split_whitespace().all(|word| word == "!")
     }
 
     /// Whether a line stays. Small letters fit large ones too; large letters only themselves.
     #[must_use]
     pub(super) fn keeps(&self, line: &str) -> bool {
-        if self.is_empty() {
-            return true;
-        }
-        match self.text.strip_prefix('!') {
-            // Without its letters, not without their order: else hardly any line would stay.
-            Some(words) => !words.split_whitespace().any(|word| holds(line, word)),
-            None => self.text.split_whitespace().all(|word| in_order(line, word)),
-        }
+        self.text.split_whitespace().all(|word| match word.strip_prefix('!') {
+            // Without the word, not without its letters in their order: else hardly any line would stay.
+            Some(word) => word.is_empty() || !holds(line, word),
+            None => in_order(line, word),
+        })
     }
 }
 
@@ -87,6 +85,9 @@ mod tests {
         assert!(keeps("!fail", "T4 done"));
         assert!(!keeps("!fail", "T4 failed"));
         assert!(keeps("!", "anything"));
+        assert!(keeps("t4 !fail", "T4 done") && !keeps("t4 !fail", "T4 failed") && !keeps("t4 !fail", "T5 done"));
+        assert!(keeps("!fail T4", "T4 done") && !keeps("!fail T4", "T5 done"), "only the word after the mark is meant");
+        assert!(!keeps("!fail !done", "T4 done"));
         assert!(keeps("ÄÖ", "xÄyÖ"));
     }
 

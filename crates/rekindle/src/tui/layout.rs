@@ -22,6 +22,8 @@ pub(super) struct Areas {
     pub tree: Rect,
     /// The detail with its border; empty when it is not shown.
     pub detail: Rect,
+    /// Rows of the detail that a question takes, below the tabs.
+    pub question: u16,
     /// What became of the last thing done; empty where there is no room for it but the footer.
     pub message: Rect,
     /// The keys.
@@ -30,20 +32,25 @@ pub(super) struct Areas {
 
 impl Areas {
     /// The tree within its border.
-    #[must_use]
     pub(super) fn inside_tree(&self) -> Rect {
         inside(self.tree)
     }
 
-    /// The detail within its border and below its tabs.
-    #[must_use]
+    /// The detail within its border and below its tabs and a question.
     pub(super) fn inside_detail(&self) -> Rect {
         let inside = inside(self.detail);
-        Rect { y: inside.y.saturating_add(1), height: inside.height.saturating_sub(1), ..inside }
+        let above = 1 + self.question;
+        Rect { y: inside.y.saturating_add(above), height: inside.height.saturating_sub(above), ..inside }
+    }
+
+    /// The place of a question.
+    pub(super) fn inside_question(&self) -> Rect {
+        let inside = inside(self.detail);
+        let height = self.question.min(inside.height.saturating_sub(1));
+        Rect { y: inside.y.saturating_add(1), height, ..inside }
     }
 
     /// The row of the tabs.
-    #[must_use]
     pub(super) fn tabs(&self) -> Rect {
         let inside = inside(self.detail);
         Rect { height: inside.height.min(1), ..inside }
@@ -51,7 +58,6 @@ impl Areas {
 }
 
 /// A place within its border.
-#[must_use]
 pub(super) fn inside(area: Rect) -> Rect {
     Rect {
         x: area.x.saturating_add(1),
@@ -62,7 +68,6 @@ pub(super) fn inside(area: Rect) -> Rect {
 }
 
 /// The places on a screen.
-#[must_use]
 pub(super) fn areas(size: (u16, u16), focus: Focus, full: bool) -> Areas {
     let (width, height) = size;
     let header_rows = match height {
@@ -89,13 +94,13 @@ pub(super) fn areas(size: (u16, u16), focus: Focus, full: bool) -> Areas {
         header: line(0, header_rows),
         tree,
         detail,
+        question: 0,
         message: line(header_rows + body_rows, message_rows),
         footer: line(height.saturating_sub(footer_rows), footer_rows),
     }
 }
 
 /// The first row of a list on the screen so that the chosen one is on it too.
-#[must_use]
 pub(super) fn top_for(at: usize, top: usize, height: usize, len: usize) -> usize {
     let height = height.max(1);
     let top = top.min(at).max((at + 1).saturating_sub(height));
@@ -103,19 +108,16 @@ pub(super) fn top_for(at: usize, top: usize, height: usize, len: usize) -> usize
 }
 
 /// Columns of text in a box on a screen of some width: within its border and a space on both sides.
-#[must_use]
 pub(super) fn box_room(width: u16) -> usize {
     usize::from(BOX_WIDTH.min(width)).saturating_sub(4).max(1)
 }
 
 /// Most rows of text in a box on a screen of some height: a little of the screen stays around it.
-#[must_use]
 pub(super) fn box_rows(height: u16) -> u16 {
     height.saturating_sub(2).max(1).saturating_sub(2)
 }
 
 /// A box of some size in the middle of a screen, as far as there is room.
-#[must_use]
 pub(super) fn centred(size: (u16, u16), width: u16, height: u16) -> Rect {
     let (width, height) = (width.min(size.0), height.min(size.1));
     Rect { x: (size.0 - width) / 2, y: (size.1 - height) / 2, width, height }

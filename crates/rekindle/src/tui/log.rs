@@ -230,9 +230,19 @@ impl LogPane {
     /// A line as it is shown.
     #[must_use]
     pub(super) fn shown(&self, line: &LogLine) -> String {
+        format!("{}{}", self.lead(line), line.text)
+    }
+
+    /// What stands before a line's text.
+    fn lead(&self, line: &LogLine) -> String {
         let mark = if line.err { "! " } else { "" };
         let time = if self.times { format!("{} ", clock_time(line.time)) } else { String::new() };
-        format!("{time}{mark}{}", line.text)
+        format!("{time}{mark}")
+    }
+
+    /// Where rows after a line's first begin: below its text, as far in as that is.
+    fn indent(&self, line: &LogLine) -> usize {
+        wide::width(&self.lead(line)) + wide::leading(&line.text)
     }
 
     /// Its rows at a width.
@@ -242,14 +252,14 @@ impl LogPane {
         if !self.wrap {
             return vec![wide::cut(&text, width)];
         }
-        let mut rows = wide::wrap(&text, width);
+        let mut rows = wide::wrap(&text, width, self.indent(line));
         rows.truncate(ROWS_MAX);
         rows
     }
 
     fn height_of(&self, number: usize, width: usize) -> usize {
         let line = self.line(number).filter(|_| self.wrap);
-        line.map_or(1, |line| wide::rows(&self.shown(line), width, ROWS_MAX))
+        line.map_or(1, |line| wide::rows(&self.shown(line), width, self.indent(line), ROWS_MAX))
     }
 
     /// The first line on a screen of some size, and the rows of it that are above.

@@ -235,16 +235,14 @@ impl App {
     }
 
     fn popup_step(&mut self, by: isize) {
-        let height = usize::from(self.size.1);
+        let size = self.size;
         match &mut self.popup {
             Some(Popup::Answer(answer)) => answer.step(by.signum()),
             Some(Popup::Copy(menu)) => menu.at = step(menu.at, by, menu.items.len()),
             Some(Popup::Runs(list)) => list.at = step(list.at, by, list.kept().len()),
             Some(Popup::Hits(list)) => list.at = step(list.at, by, list.hits.iter().flatten().count()),
             Some(Popup::Help(help)) => {
-                // The box has a border above and below, and a little of the screen around it.
-                let hidden = help.kept().len().saturating_sub(height.saturating_sub(4));
-                help.top = step(help.top, by, hidden + 1);
+                help.top = step(help.top, by, help.last_top(size) + 1);
             }
             _ => {}
         }

@@ -10,6 +10,9 @@ use crate::ui::Tone;
 /// Narrowest pane that has room for times.
 const TIMES_FROM: usize = 50;
 
+/// Width of the words before the lines.
+const MARK_WIDTH: usize = 11;
+
 /// What the detail shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Tab {
@@ -106,9 +109,19 @@ impl TextLine {
             lead = format!("{} ", self.time);
         }
         if !self.mark.is_empty() {
-            lead.push_str(&format!("{:<11} ", self.mark));
+            // A longer word has its own width; it is never cut.
+            let pad = MARK_WIDTH.saturating_sub(wide::width(&self.mark));
+            lead.push_str(&format!("{}{} ", self.mark, " ".repeat(pad)));
         }
         lead
+    }
+
+    /// Where rows after the first begin: below the words of a list's item, else below the first word.
+    fn indent(&self) -> usize {
+        let leading = wide::leading(&self.text);
+        let item = self.text[leading..].split_once(' ').map(|(first, _)| first).filter(|_| leading > 0);
+        let mark = item.filter(|first| first.ends_with(':') || wide::width(first) == 1);
+        leading + mark.map_or(0, |mark| wide::width(mark) + 1)
     }
 }
 
@@ -156,7 +169,7 @@ impl TextPane {
                 rows.push(PaneRow { line, lead, text: wide::cut(&line.text, room) });
                 continue;
             }
-            let pieces = wide::wrap(&line.text, room);
+            let pieces = wide::wrap(&line.text, room, line.indent());
             for (at, text) in pieces.into_iter().enumerate() {
                 let lead = if at == 0 { lead.clone() } else { " ".repeat(before) };
                 rows.push(PaneRow { line, lead, text });

@@ -9,8 +9,13 @@ use super::facts;
 use super::filter::Filter;
 use super::hits::HitList;
 use super::keys::{self, HelpLine, Mode};
+use super::layout;
 use super::question::AnswerBox;
+use super::wide;
 use crate::acts::Act;
+
+/// Width of the keys in the help.
+const KEYS_WIDTH: usize = 11;
 
 /// What lies over the screen.
 #[derive(Clone, Debug)]
@@ -33,7 +38,6 @@ pub(super) enum Popup {
 
 impl Popup {
     /// Where keys go while it is there.
-    #[must_use]
     pub(super) fn mode(&self) -> Mode {
         match self {
             Self::Confirm(_) => Mode::Confirm,
@@ -100,7 +104,6 @@ pub(super) struct RunList {
 
 impl RunList {
     /// The runs that are kept, each with its line.
-    #[must_use]
     pub(super) fn kept(&self) -> Vec<(&RunRow, String)> {
         let runs = self.runs.iter().flatten();
         let lines = runs.map(|run| (run, facts::of_past(run, self.live.as_deref() == Some(&run.id))));
@@ -121,8 +124,37 @@ pub(super) struct Help {
 }
 
 impl Help {
+    /// Rows of a line: its words are wrapped beside its keys, and never inside a word.
+    pub(super) fn rows(line: &HelpLine, room: usize) -> Vec<(String, String)> {
+        match line {
+            HelpLine::Title(title) => vec![(String::new(), (*title).to_owned())],
+            HelpLine::Keys(keys, words) => {
+                let lead = format!("  {} ", wide::fill(keys, KEYS_WIDTH));
+                let blank = " ".repeat(wide::width(&lead));
+                let rows = wide::wrap(words, room.saturating_sub(blank.len()), 0).into_iter().enumerate();
+                rows.map(|(at, row)| (if at == 0 { lead.clone() } else { blank.clone() }, row)).collect()
+            }
+        }
+    }
+
+    /// Rows above the first line on the screen.
+    pub(super) fn rows_above(&self, room: usize) -> usize {
+        self.kept().iter().take(self.top).map(|line| Self::rows(line, room).len()).sum()
+    }
+
+    /// The first line on the screen when the last one is on it too.
+    pub(super) fn last_top(&self, size: (u16, u16)) -> usize {
+        let (room, height) = (layout::box_room(size.0), usize::from(layout::box_rows(size.1)));
+        let kept = self.kept();
+        let mut rows = 0;
+        let fits = kept.iter().rev().take_while(|line| {
+            rows += Self::rows(line, room).len();
+            rows <= height
+        });
+        kept.len() - fits.count()
+    }
+
     /// The lines that are kept: titles stay where some of their keys do.
-    #[must_use]
     pub(super) fn kept(&self) -> Vec<HelpLine> {
         let mut kept = Vec::new();
         let mut title = None;

@@ -94,7 +94,11 @@ impl AnswerBox {
         let long = self.options.iter().enumerate().filter(|(_, option)| long(option));
         let long = long.map(|(at, option)| format!("option {}: {option}", at + 1));
         let lines = self.text.iter().cloned().chain(long).enumerate();
-        lines.flat_map(|(at, line)| wide::wrap(&line, width).into_iter().map(move |row| (at == 0, row))).collect()
+        lines
+            .flat_map(|(at, line)| {
+                wide::wrap(&line, width, wide::leading(&line)).into_iter().map(move |row| (at == 0, row))
+            })
+            .collect()
     }
 
     /// How a screen's rows are shared out when the question has so many.

@@ -17,6 +17,7 @@ use signal_hook::iterator::Signals;
 
 use super::app::App;
 use super::draw::draw;
+use super::ground;
 use crate::error::{CliError, Result};
 
 /// How long a signal waits for the screen to be given back in order before it is done by force.
@@ -74,6 +75,13 @@ impl Screen {
         give_back();
         let again = signal_hook::low_level::raise(SIGTSTP).and_then(|()| take()).and_then(|()| self.terminal.clear());
         again.map_err(|error| CliError::internal("the terminal cannot be used").because(&error))
+    }
+
+    /// Asks the terminal for the colour of its background; the answer comes among the keys.
+    pub(super) fn ask_ground(&mut self) {
+        let mut out = io::stdout();
+        // A terminal that does not know this ignores it.
+        let _ = write!(out, "{}", ground::ASK).and_then(|()| out.flush());
     }
 
     /// Gives a text to the clipboard of the terminal, wherever that runs (OSC 52).

@@ -10,7 +10,7 @@ use crate::ui::Tone;
 /// Which colours to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ThemeChoice {
-    /// As the terminal says (COLORFGBG), else dark
+    /// As the terminal says (OSC 11, else COLORFGBG), else dark
     #[default]
     Auto,
     /// For a dark background
@@ -43,6 +43,12 @@ impl Theme {
             chosen => chosen,
         };
         Self { choice, ascii }
+    }
+
+    /// The same on a background that turned out to be light or dark.
+    #[must_use]
+    pub(crate) fn on(self, light: bool) -> Self {
+        Self { choice: if light { ThemeChoice::Light } else { ThemeChoice::Dark }, ..self }
     }
 
     /// The style of a tone.

@@ -1,6 +1,6 @@
 //! A line of a run's progress: the verb first and aligned, readable in a log file.
 
-use super::table::{cut, width_of};
+use super::columns::{cut, width_of};
 use super::{Paint, Tone, one_line};
 
 /// Columns of the verb; the longest in use has eleven letters.
@@ -17,7 +17,7 @@ pub(crate) struct StatusLine<'a> {
     pub tone: Tone,
     /// Since the start of the run.
     pub elapsed_ms: u64,
-    /// Tasks that have ended, and all.
+    /// Tasks that are complete, and all.
     pub progress: (usize, usize),
     /// The task's id and title; empty when it is about the run.
     pub task: &'a str,

@@ -1,6 +1,6 @@
 //! Aligned columns that adapt to the terminal: the last column gives way first, a cut is marked.
 
-use super::{Paint, Tone, one_line};
+use super::{Paint, Tone, cut, one_line, width_of};
 
 /// Narrowest that the last column is cut to; below that lines rather wrap.
 const LAST_MIN: usize = 10;
@@ -79,49 +79,6 @@ impl Table {
             .join(GAP);
         line.trim_end().to_owned()
     }
-}
-
-/// Columns that a text takes. Wide characters of East Asian scripts and emoji take two; combining marks take none.
-pub(crate) fn width_of(text: &str) -> usize {
-    text.chars().map(char_width).sum()
-}
-
-fn char_width(c: char) -> usize {
-    match u32::from(c) {
-        0x0300..=0x036f | 0x200b..=0x200d | 0xfe00..=0xfe0f => 0,
-        0x1100..=0x115f
-        | 0x2e80..=0xa4cf
-        | 0xac00..=0xd7a3
-        | 0xf900..=0xfaff
-        | 0xfe30..=0xfe6f
-        | 0xff00..=0xff60
-        | 0xffe0..=0xffe6
-        | 0x1f300..=0x1f64f
-        | 0x1f900..=0x1f9ff
-        | 0x20000..=0x3fffd => 2,
-        _ => 1,
-    }
-}
-
-/// A text cut to a width, the cut marked.
-pub(crate) fn cut(text: &str, width: usize) -> String {
-    if width_of(text) <= width {
-        return text.to_owned();
-    }
-    let mut kept = String::new();
-    let mut used = 0;
-    for c in text.chars() {
-        used += char_width(c);
-        if used + 1 > width {
-            break;
-        }
-        kept.push(c);
-    }
-    let mut kept = kept.trim_end().to_owned();
-    if width > 0 {
-        kept.push('…');
-    }
-    kept
 }
 
 #[cfg(test)]

@@ -1,17 +1,19 @@
 //! The routes that people open: pages, and the files they are drawn with. What stands in a page is made in `page`.
 
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
 use axum::http::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH};
 use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
 
 use rekindle_core::ids::AttemptId;
 
 use super::Web;
 use super::answer::{self, Problem, typed};
-use super::routes::{Answer, Ask};
+use super::routes::{Access, Answer, Ask};
 use crate::page::{self, Page, Site};
 
 /// `/`.
@@ -68,12 +70,25 @@ async fn show(web: Arc<Web>, ask: Ask, page: Page) -> Answer {
             _ => None,
         };
         if let Some(missing) = missing {
-            return Err(Problem::absent(missing).hint("start from the first page: /"));
+            return Err(Problem::absent(missing));
         }
         let site = Site { project: web.looks.project.clone(), picture, read_only: web.read_only };
         Ok(answer::page(StatusCode::OK, &page::answer(&site, &page, &ask.query)?))
     })
     .await
+}
+
+/// The page for what is not there.
+pub(super) async fn nowhere(web: Arc<Web>, query: BTreeMap<String, String>, problem: Problem) -> Response {
+    let told = problem.answer(Access::Page);
+    let shown = web.reading(move |web| {
+        let picture = web.looks.picture(query.get("run").map(String::as_str), false)?;
+        let site = Site { project: web.looks.project.clone(), picture, read_only: web.read_only };
+        let markup = page::missing(&site, &query, &problem.error, problem.hint.as_deref());
+        Ok(answer::page(StatusCode::NOT_FOUND, &markup))
+    });
+    // Where the run cannot be read, the page is without what is around it.
+    shown.await.unwrap_or(told)
 }
 
 /// `/assets/{name}`: kept by the browser, and asked for again each time whether it has changed.

@@ -133,8 +133,15 @@ pub(crate) fn router(web: &Arc<Web>) -> Router {
     for route in TABLE {
         let filter = if route.access == Access::Act { MethodFilter::POST } else { MethodFilter::GET };
         let serve = move |State(web): State<Arc<Web>>, path: Segments, request: Request| async move {
-            let answered = reach(route, web, path, request).await;
-            answered.unwrap_or_else(|problem| problem.answer(route.access))
+            let query = query_of(request.uri());
+            match reach(route, Arc::clone(&web), path, request).await {
+                Ok(response) => response,
+                // Only those who were let in are told that something is missing.
+                Err(problem) if route.access == Access::Page && problem.status == StatusCode::NOT_FOUND => {
+                    pages::nowhere(web, query, problem).await
+                }
+                Err(problem) => problem.answer(route.access),
+            }
         };
         router = router.route(route.path, on(filter, serve));
     }
@@ -218,11 +225,15 @@ fn trade(web: &Web, given: &str, without: &str) -> Answer {
 
 async fn nowhere(State(web): State<Arc<Web>>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
-    let problem = match admit(&web, &parts) {
-        Ok(()) => Problem::absent("there is nothing here").hint("pages begin at /, the API at /api/status"),
-        Err(stranger) => stranger,
-    };
-    problem.answer(form_of(&parts.uri))
+    let form = form_of(&parts.uri);
+    match admit(&web, &parts) {
+        Ok(()) if form == Access::Page => {
+            let problem = Problem::absent("there is no such page");
+            pages::nowhere(web, query_of(&parts.uri), problem).await
+        }
+        Ok(()) => Problem::absent("there is nothing here").hint("the API begins at /api/status").answer(form),
+        Err(stranger) => stranger.answer(form),
+    }
 }
 
 async fn no_method(request: Request) -> Response {
@@ -234,6 +245,11 @@ fn not_allowed(uri: &Uri) -> Response {
     let mut response = problem.hint("read with GET, act with POST").answer(form_of(uri));
     response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD, POST"));
     response
+}
+
+/// What stands after the question mark; nothing where it cannot be read.
+fn query_of(uri: &Uri) -> BTreeMap<String, String> {
+    Query::try_from_uri(uri).map(|query| query.0).unwrap_or_default()
 }
 
 /// Programs are told in JSON, people in a page.

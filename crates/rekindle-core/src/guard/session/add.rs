@@ -12,7 +12,7 @@ use crate::guard::worth;
 
 /// Who told a fact.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum ToldBy {
     /// The program's transcript, in the order of the conversation.
     Transcript,
     /// A hook, when it happened.
@@ -128,12 +128,12 @@ impl Session {
     }
 
     /// Keeps the order of the conversation: what came before and after the assistant's words.
-    pub(super) fn follow(&mut self, fact: &Fact, source: Source, at: u64) {
+    pub(super) fn follow(&mut self, fact: &Fact, source: ToldBy, at: u64) {
         match fact {
             Fact::Prompt { .. } => {
                 self.then(|| Then::Prompt);
                 *self.after(source) = After::Prompt;
-                if source == Source::Hook {
+                if source == ToldBy::Hook {
                     // A turn begins with nothing under way.
                     self.open_calls.clear();
                 }
@@ -145,7 +145,7 @@ impl Session {
             Fact::Called { call, line } => {
                 self.then(|| Then::Called { line: line.clone() });
                 // A hook tells of it when it begins; the transcript may tell of one that a hook has told the end of.
-                if source == Source::Hook || !self.closed_calls.contains(call) {
+                if source == ToldBy::Hook || !self.closed_calls.contains(call) {
                     self.called(call, line, at);
                 }
             }
@@ -183,17 +183,17 @@ impl Session {
             | Fact::Ended { .. }
             | Fact::ToldAgain { .. } => {}
         }
-        if source == Source::Transcript
+        if source == ToldBy::Transcript
             && matches!(fact, Fact::Prompt { .. } | Fact::Said { .. } | Fact::Command { .. } | Fact::Called { .. })
         {
             self.read_quiet = false;
         }
     }
 
-    fn after(&mut self, source: Source) -> &mut After {
+    fn after(&mut self, source: ToldBy) -> &mut After {
         match source {
-            Source::Transcript => &mut self.after.0,
-            Source::Hook => &mut self.after.1,
+            ToldBy::Transcript => &mut self.after.0,
+            ToldBy::Hook => &mut self.after.1,
         }
     }
 

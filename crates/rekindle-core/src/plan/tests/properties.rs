@@ -35,7 +35,7 @@ fn holds(bytes: &[u8]) -> Result<(), TestCaseError> {
 }
 
 /// Scraps that plans are made of, whole and broken.
-fn scrap() -> impl Strategy<Value = String> {
+pub(super) fn scrap() -> impl Strategy<Value = String> {
     let fixed = prop::sample::select(vec![
         "---\n",
         "plan: x\n",

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use rekindle_core::activity::{Activity, Call, Failure, Problem, Usage};
 use serde_json::Value;
 
-use super::super::{Reader, Source, fields};
+use super::super::{LineSource, Reader, fields};
 
 /// Calls under way at once and remembered; parallel calls are few.
 const OPEN_CALLS: usize = 64;
@@ -42,8 +42,8 @@ struct OpenCall {
 }
 
 impl Reader for Lines {
-    fn line(&mut self, source: Source, line: &str, whole: bool) -> Vec<Activity> {
-        if source != Source::Out || !whole {
+    fn line(&mut self, source: LineSource, line: &str, whole: bool) -> Vec<Activity> {
+        if source != LineSource::Out || !whole {
             return Vec::new();
         }
         let Ok(value) = serde_json::from_str::<Value>(line) else { return Vec::new() };

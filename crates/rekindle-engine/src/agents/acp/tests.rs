@@ -6,7 +6,7 @@ use rekindle_core::activity::{Activity, Problem};
 use rekindle_shim::bundle::Stdin;
 use serde_json::{Value, json};
 
-use super::super::{Adapter, Permissions, Program, Source, Start};
+use super::super::{Adapter, LineSource, Permissions, Program, Start};
 use super::{Acp, Setup};
 
 fn program() -> Program {
@@ -34,7 +34,7 @@ fn start<'a>(program: &'a Program, resume: Option<&'a str>) -> Start<'a> {
 
 fn read(lines: &[Value]) -> Vec<Activity> {
     let mut reader = Acp.reader();
-    let lines = lines.iter().flat_map(|line| reader.line(Source::Out, &line.to_string(), true));
+    let lines = lines.iter().flat_map(|line| reader.line(LineSource::Out, &line.to_string(), true));
     lines.filter(|activity| !matches!(activity, Activity::Heartbeat | Activity::Turn)).collect()
 }
 
@@ -146,7 +146,7 @@ fn the_cost_of_a_session_that_was_loaded_is_not_this_attempts() {
 #[test]
 fn a_message_that_was_cut_off_is_not_lost() {
     let mut reader = Acp.reader();
-    reader.line(Source::Out, &chunk("I was about to").to_string(), true);
+    reader.line(LineSource::Out, &chunk("I was about to").to_string(), true);
     assert!(reader.end(None).contains(&Activity::Said { text: "I was about to".to_owned() }));
     assert_eq!(reader.end(None), []);
 }

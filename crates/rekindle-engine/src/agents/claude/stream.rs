@@ -10,7 +10,7 @@ use rekindle_core::activity::{Activity, Call, Failure, Problem, Usage};
 use rekindle_core::time::Time;
 use serde_json::Value;
 
-use super::super::{Reader, Source, fields};
+use super::super::{LineSource, Reader, fields};
 
 /// Answers that are remembered so that their next lines are known; lines of one answer are close together, and sub-agents that
 /// run at once are few.
@@ -75,8 +75,8 @@ pub struct Stream {
 }
 
 impl Reader for Stream {
-    fn line(&mut self, source: Source, line: &str, whole: bool) -> Vec<Activity> {
-        if source != Source::Out || !whole {
+    fn line(&mut self, source: LineSource, line: &str, whole: bool) -> Vec<Activity> {
+        if source != LineSource::Out || !whole {
             return Vec::new();
         }
         let Ok(value) = serde_json::from_str::<Value>(line) else { return Vec::new() };

@@ -8,7 +8,7 @@ use rekindle_core::activity::{Activity, Problem};
 use rekindle_core::time::Time;
 use serde_json::Value;
 
-use super::super::{KINDS, Kind, Source};
+use super::super::{KINDS, Kind, LineSource};
 use super::*;
 
 const SESSION: &str = "4daed26a-6e95-4e3a-9236-bdf248708a72";
@@ -191,7 +191,7 @@ fn a_login_is_named_and_never_shown() {
 
 fn read(lines: &[&str]) -> Vec<Activity> {
     let mut reader = Claude.reader();
-    lines.iter().flat_map(|line| reader.line(Source::Out, line, true)).collect()
+    lines.iter().flat_map(|line| reader.line(LineSource::Out, line, true)).collect()
 }
 
 fn failures(activities: &[Activity]) -> Vec<(Problem, Option<Time>)> {
@@ -260,7 +260,7 @@ fn the_hook_answers_only_after_a_compaction() {
 #[test]
 fn agents_in_the_background_are_counted_and_commands_are_not() {
     let mut stream = stream::Stream::default();
-    let mut read = |line: &str| stream.line(Source::Out, line, true);
+    let mut read = |line: &str| stream.line(LineSource::Out, line, true);
     let started = |id: &str, kind: &str| {
         format!(r#"{{"type":"system","subtype":"task_started","task_id":"{id}","task_type":"{kind}"}}"#)
     };
@@ -281,7 +281,7 @@ fn agents_in_the_background_are_counted_and_commands_are_not() {
 #[test]
 fn a_wait_for_its_allowance_by_itself_is_a_limit_to_rekindle() {
     let mut stream = stream::Stream::default();
-    let mut read = |line: &str| stream.line(Source::Out, line, true);
+    let mut read = |line: &str| stream.line(LineSource::Out, line, true);
     let retry = r#"{"type":"system","subtype":"api_retry","attempt":1,"retry_delay_ms":600000,"error_status":429,"error":"rate_limit"}"#;
     let failed = |all: &[Activity]| all.iter().any(|one| matches!(one, Activity::Failed(_)));
     assert!(!failed(&read(retry)), "too many requests a minute is no used-up allowance");

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use rekindle_core::activity::{Activity, Call, Failure, Problem};
 use serde_json::Value;
 
-use super::super::{Reader, Source, fields};
+use super::super::{LineSource, Reader, fields};
 use super::rollout::{self, Rollout};
 
 /// Calls whose beginning was told and whose end was not; parallel calls are few.
@@ -40,15 +40,15 @@ pub struct Stream {
 }
 
 impl Reader for Stream {
-    fn line(&mut self, source: Source, line: &str, whole: bool) -> Vec<Activity> {
-        if source == Source::Err {
+    fn line(&mut self, source: LineSource, line: &str, whole: bool) -> Vec<Activity> {
+        if source == LineSource::Err {
             return self.complaint(line);
         }
         if !whole {
             return Vec::new();
         }
         let Ok(value) = serde_json::from_str::<Value>(line) else { return Vec::new() };
-        if source == Source::Out {
+        if source == LineSource::Out {
             return self.event(&value);
         }
         let known = self.rollout.failures;

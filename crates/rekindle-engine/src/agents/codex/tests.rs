@@ -8,7 +8,7 @@ use std::path::Path;
 use rekindle_core::activity::{Activity, Problem};
 use rekindle_core::time::Time;
 
-use super::super::{KINDS, Kind, Source};
+use super::super::{KINDS, Kind, LineSource};
 use super::*;
 
 fn program() -> Program {
@@ -157,7 +157,7 @@ fn record(class: &str) -> String {
     )
 }
 
-fn failures(lines: &[(Source, &str)]) -> Vec<(Problem, Option<Time>)> {
+fn failures(lines: &[(LineSource, &str)]) -> Vec<(Problem, Option<Time>)> {
     let mut reader = Codex.reader();
     let failure = |activity: Activity| match activity {
         Activity::Failed(failure) => Some((failure.problem, failure.resets_at)),
@@ -168,7 +168,7 @@ fn failures(lines: &[(Source, &str)]) -> Vec<(Problem, Option<Time>)> {
 
 #[test]
 fn the_last_word_on_a_failure_is_the_same_in_every_order() {
-    use Source::{Out, Transcript};
+    use LineSource::{Out, Transcript};
     let limit = record("\"usage_limit_exceeded\"");
     let out = [(Out, STARTED), (Out, TURN_FAILED)];
     let transcript = [(Transcript, CONTEXT), (Transcript, LIMITS), (Transcript, limit.as_str())];
@@ -183,7 +183,7 @@ fn the_last_word_on_a_failure_is_the_same_in_every_order() {
 
 #[test]
 fn a_failure_of_no_class_after_further_tries_is_the_network() {
-    use Source::{Out, Transcript};
+    use LineSource::{Out, Transcript};
     let other = record("\"other\"");
     let both = [(Out, STARTED), (Transcript, CONTEXT), (Out, RETRY), (Out, TURN_FAILED), (Transcript, other.as_str())];
     assert_eq!(failures(&both), [(Problem::Network, None)]);
@@ -194,7 +194,7 @@ fn a_failure_of_no_class_after_further_tries_is_the_network() {
 
 #[test]
 fn classes_with_a_status_are_told_by_it() {
-    use Source::Transcript;
+    use LineSource::Transcript;
     for (class, expected) in [
         (r#"{"http_connection_failed":{"http_status_code":401}}"#, Problem::Auth),
         (r#"{"http_connection_failed":{"http_status_code":null}}"#, Problem::Network),
@@ -211,16 +211,18 @@ fn classes_with_a_status_are_told_by_it() {
 #[test]
 fn a_session_that_is_gone_is_told_only_before_a_thread() {
     let line = "Error: thread/resume: thread/resume failed: no rollout found for thread id x (code -32600)";
-    assert_eq!(failures(&[(Source::Err, line), (Source::Err, line)]), [(Problem::SessionGone, None)]);
-    assert_eq!(failures(&[(Source::Out, STARTED), (Source::Err, line)]), []);
+    assert_eq!(failures(&[(LineSource::Err, line), (LineSource::Err, line)]), [(Problem::SessionGone, None)]);
+    assert_eq!(failures(&[(LineSource::Out, STARTED), (LineSource::Err, line)]), []);
 }
 
 #[test]
 fn a_resumed_attempt_counts_only_its_own() {
     let line = r#"{"type":"token_usage_record","payload":{"turn_id":"2","turn_token_usage":{"input_tokens":1300,"cached_input_tokens":300,"output_tokens":12},"thread_token_usage":{"input_tokens":20600,"output_tokens":94}}}"#;
     let done = r#"{"type":"turn.completed","usage":{"input_tokens":20600,"cached_input_tokens":0,"output_tokens":94}}"#;
-    for order in [[(Source::Transcript, line), (Source::Out, done)], [(Source::Out, done), (Source::Transcript, line)]]
-    {
+    for order in [
+        [(LineSource::Transcript, line), (LineSource::Out, done)],
+        [(LineSource::Out, done), (LineSource::Transcript, line)],
+    ] {
         let mut reader = Codex.reader();
         let used = |activity| match activity {
             Activity::Used(usage) => Some((usage.input_tokens, usage.cached_tokens, usage.output_tokens)),
@@ -238,7 +240,7 @@ fn two_lines_tell_one_compaction() {
     let item = r#"{"type":"event_msg","payload":{"type":"item_completed","item":{"type":"ContextCompaction"}}}"#;
     let count = |lines: &[&str]| {
         let mut reader = Codex.reader();
-        let all = lines.iter().flat_map(|line| reader.line(Source::Transcript, line, true));
+        let all = lines.iter().flat_map(|line| reader.line(LineSource::Transcript, line, true));
         all.filter(|activity| matches!(activity, Activity::Compacted { .. })).count()
     };
     assert_eq!(count(&[compacted, item, compacted, item]), 2);
@@ -250,7 +252,9 @@ fn two_lines_tell_one_compaction() {
 #[test]
 fn a_failure_that_no_transcript_explains_is_told_at_the_end() {
     let mut reader = Codex.reader();
-    for (source, line) in [(Source::Out, STARTED), (Source::Transcript, CONTEXT), (Source::Out, TURN_FAILED)] {
+    for (source, line) in
+        [(LineSource::Out, STARTED), (LineSource::Transcript, CONTEXT), (LineSource::Out, TURN_FAILED)]
+    {
         assert!(!reader.line(source, line, true).iter().any(|seen| matches!(seen, Activity::Failed(_))));
     }
     assert!(matches!(reader.end(Some(1)).as_slice(), [Activity::Failed(failure)] if failure.problem == Problem::Other));

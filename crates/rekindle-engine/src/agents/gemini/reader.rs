@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::SNAPSHOT;
 use super::report::Report;
 use crate::agents::foreign::plain;
-use crate::agents::{Reader, Source};
+use crate::agents::{LineSource, Reader};
 
 /// Tokens that a model has room for, as the program counts it: one number for all but the ones named below.
 const WINDOW: u64 = 1_048_576;
@@ -73,12 +73,12 @@ pub(super) struct GeminiReader {
 }
 
 impl Reader for GeminiReader {
-    fn line(&mut self, source: Source, line: &str, whole: bool) -> Vec<Activity> {
+    fn line(&mut self, source: LineSource, line: &str, whole: bool) -> Vec<Activity> {
         match source {
-            Source::Out if whole => self.out(line),
-            Source::Err => self.err(line),
-            Source::Transcript => self.transcript(line),
-            Source::Out => Vec::new(),
+            LineSource::Out if whole => self.out(line),
+            LineSource::Err => self.err(line),
+            LineSource::Transcript => self.transcript(line),
+            LineSource::Out => Vec::new(),
         }
     }
 

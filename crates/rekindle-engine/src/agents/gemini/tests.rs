@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{Gemini, without_mentions};
-use crate::agents::{Adapter, Launch, Permissions, Place, Program, Source, Start};
+use crate::agents::{Adapter, Launch, LineSource, Permissions, Place, Program, Start};
 
 const SESSION: &str = "11111111-2222-4333-8444-555555555555";
 
@@ -157,7 +157,7 @@ fn the_hook_adds_to_the_summary_and_hands_back_nothing_behind_it() {
     assert_eq!(Gemini.hook_answer("no JSON", "x"), None);
 }
 
-fn ended(lines: &[(Source, &str)], code: Option<i32>) -> Vec<Activity> {
+fn ended(lines: &[(LineSource, &str)], code: Option<i32>) -> Vec<Activity> {
     let mut reader = Gemini.reader();
     for (source, line) in lines {
         reader.line(*source, line, true);
@@ -174,10 +174,11 @@ fn problem(activities: &[Activity]) -> Option<Problem> {
 
 #[test]
 fn an_exit_code_names_what_no_line_did() {
-    const INIT: (Source, &str) =
-        (Source::Out, r#"{"type":"init","timestamp":"2026-11-15T07:00:00.000Z","session_id":"s"}"#);
-    const FAILED: (Source, &str) = (Source::Out, r#"{"type":"result","status":"error","error":{"message":"words"}}"#);
-    const DONE: (Source, &str) = (Source::Out, r#"{"type":"result","status":"success"}"#);
+    const INIT: (LineSource, &str) =
+        (LineSource::Out, r#"{"type":"init","timestamp":"2026-11-15T07:00:00.000Z","session_id":"s"}"#);
+    const FAILED: (LineSource, &str) =
+        (LineSource::Out, r#"{"type":"result","status":"error","error":{"message":"words"}}"#);
+    const DONE: (LineSource, &str) = (LineSource::Out, r#"{"type":"result","status":"success"}"#);
     assert_eq!(problem(&ended(&[INIT, FAILED], Some(173))), Some(Problem::Overloaded));
     assert_eq!(problem(&ended(&[INIT, FAILED], Some(145))), Some(Problem::Auth));
     assert_eq!(problem(&ended(&[INIT, FAILED], Some(247))), Some(Problem::Overloaded));
@@ -192,11 +193,11 @@ fn an_exit_code_names_what_no_line_did() {
 #[test]
 fn a_summary_in_a_line_too_long_to_keep_counts_too() {
     let mut reader = Gemini.reader();
-    reader.line(Source::Transcript, r#"{"id":"1","timestamp":"t","type":"user","content":[]}"#, true);
+    reader.line(LineSource::Transcript, r#"{"id":"1","timestamp":"t","type":"user","content":[]}"#, true);
     let line = r#"{"$set":{"messages":[{"id":"e","timestamp":"t","type":"user","content":[{"text":"c"}]},{"id":"n","timestamp":"t","type":"user","content":[{"text":"<state_snapshot>a"#;
-    let once = reader.line(Source::Transcript, line, false);
+    let once = reader.line(LineSource::Transcript, line, false);
     assert_eq!(once, [Activity::Compacted { automatic: Some(true) }]);
-    assert_eq!(reader.line(Source::Transcript, line, false), []);
+    assert_eq!(reader.line(LineSource::Transcript, line, false), []);
 }
 
 #[test]

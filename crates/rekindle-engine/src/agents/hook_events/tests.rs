@@ -4,7 +4,7 @@ use super::*;
 
 const DIALECT: Dialect = Dialect {
     tool: |used| match used.stage {
-        Stage::Answered(_) => vec![used.command(used.tool, None, "")],
+        CallStage::Answered(_) => vec![used.command(used.tool, None, "")],
         _ => Vec::new(),
     },
     prompt: |text| vec![Fact::Prompt { text: text.to_owned() }],
@@ -136,8 +136,14 @@ fn words_are_kept_as_one_message_within_a_bound() {
 
 #[test]
 fn a_failure_keeps_its_first_line_and_its_end() {
-    let used =
-        Use { call: "c", tool: "Bash", input: &Value::Null, stage: Stage::Called, by: None, dir: Path::new("/proj") };
+    let used = Use {
+        call: "c",
+        tool: "Bash",
+        input: &Value::Null,
+        stage: CallStage::Called,
+        by: None,
+        dir: Path::new("/proj"),
+    };
     let long = format!("Exit code 101\n{}\nerror: the reason ä", "ö".repeat(5_000));
     let Fact::Command { failure: Some(failure), printed, .. } = used.command("x", Some(&long), &long) else {
         panic!("no command");

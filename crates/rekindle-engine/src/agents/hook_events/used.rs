@@ -19,7 +19,7 @@ const FAILURE_MAX_BYTES: usize = 400;
 
 /// How far the use is.
 #[derive(Clone, Copy, Debug)]
-pub enum Stage<'a> {
+pub enum CallStage<'a> {
     /// It was asked for.
     Called,
     /// It went well, with this answer: text, or the program's own structure.
@@ -33,7 +33,7 @@ pub struct Use<'a> {
     pub call: &'a str,
     pub tool: &'a str,
     pub input: &'a Value,
-    pub stage: Stage<'a>,
+    pub stage: CallStage<'a>,
     /// Which helper used it; nothing means the session itself.
     pub by: Option<&'a str>,
     /// Where it was used; may be empty where that is not told.

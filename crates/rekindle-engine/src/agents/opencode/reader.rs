@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::failure;
 use crate::agents::foreign::plain;
-use crate::agents::{PLUGIN_MARK, Reader, Source};
+use crate::agents::{LineSource, PLUGIN_MARK, Reader};
 
 /// Answers in a row that broke off without an end, after which it counts as running away: it asks again at once and for ever.
 const BROKEN_MAX: u32 = 5;
@@ -49,10 +49,10 @@ pub(super) struct OpencodeReader {
 }
 
 impl Reader for OpencodeReader {
-    fn line(&mut self, source: Source, line: &str, whole: bool) -> Vec<Activity> {
+    fn line(&mut self, source: LineSource, line: &str, whole: bool) -> Vec<Activity> {
         match source {
-            Source::Out if whole => self.out(line),
-            Source::Err if whole => self.err(line),
+            LineSource::Out if whole => self.out(line),
+            LineSource::Err if whole => self.err(line),
             _ => Vec::new(),
         }
     }

@@ -9,7 +9,7 @@ use rekindle_core::time::Time;
 use serde_json::{Value, json};
 
 use super::{Opencode, native};
-use crate::agents::{Adapter, Launch, Permissions, Place, Program, Source, Start};
+use crate::agents::{Adapter, Launch, LineSource, Permissions, Place, Program, Start};
 
 fn program() -> Program {
     Program { kind: crate::agents::Kind(&Opencode), command: vec!["opencode".into()], ..Program::default() }
@@ -116,14 +116,14 @@ fn a_turn_ends_when_it_is_idle_after_its_last_message_whichever_is_read_first() 
     let out = [said("m1"), step("m1", "stop")];
     let idle = "@rekindle {\"idle\":\"m1\"}";
     let mut one = Opencode.reader();
-    let mut all: Vec<Activity> = out.iter().flat_map(|line| one.line(Source::Out, line, true)).collect();
+    let mut all: Vec<Activity> = out.iter().flat_map(|line| one.line(LineSource::Out, line, true)).collect();
     assert_eq!(results(&all), []);
-    all = one.line(Source::Err, idle, true);
+    all = one.line(LineSource::Err, idle, true);
     assert_eq!(results(&all), [(true, Some("words"))]);
     assert_eq!(one.end(Some(0)), [], "it is told once");
     let mut two = Opencode.reader();
-    assert_eq!(two.line(Source::Err, idle, true), []);
-    all = out.iter().flat_map(|line| two.line(Source::Out, line, true)).collect();
+    assert_eq!(two.line(LineSource::Err, idle, true), []);
+    all = out.iter().flat_map(|line| two.line(LineSource::Out, line, true)).collect();
     assert_eq!(results(&all), [(true, Some("words"))]);
 }
 
@@ -131,8 +131,8 @@ fn a_turn_ends_when_it_is_idle_after_its_last_message_whichever_is_read_first() 
 fn without_the_plugin_the_exit_ends_the_turn() {
     let read = |reason: &str, code| {
         let mut reader = Opencode.reader();
-        reader.line(Source::Out, &said("m1"), true);
-        reader.line(Source::Out, &step("m1", reason), true);
+        reader.line(LineSource::Out, &said("m1"), true);
+        reader.line(LineSource::Out, &step("m1", reason), true);
         reader.end(code)
     };
     assert_eq!(results(&read("stop", Some(0))), [(true, Some("words"))]);
@@ -146,7 +146,7 @@ fn answers_that_break_off_again_and_again_are_stopped_once() {
     let mut reader = Opencode.reader();
     let mut failed = Vec::new();
     for _ in 0..20 {
-        let all = reader.line(Source::Out, &step("m", "unknown"), true);
+        let all = reader.line(LineSource::Out, &step("m", "unknown"), true);
         failed.extend(all.into_iter().filter(|activity| matches!(activity, Activity::Failed(_))));
     }
     let [Activity::Failed(failure)] = failed.as_slice() else { panic!("{failed:?}") };
@@ -158,7 +158,7 @@ fn a_wait_that_the_provider_asked_for_is_a_limit_and_a_short_one_is_not() {
     let read = |next: i64| {
         let line =
             format!("@rekindle {}", json!({"retry": {"attempt": 1, "text": "slow down", "next": next, "now": 1_000}}));
-        Opencode.reader().line(Source::Err, &line, true)
+        Opencode.reader().line(LineSource::Err, &line, true)
     };
     assert_eq!(read(31_000), [Activity::Retrying { problem: None, text: "slow down".into() }]);
     let [Activity::Retrying { .. }, Activity::Failed(failure)] = &read(3_601_000)[..] else { panic!("no failure") };
@@ -171,7 +171,7 @@ fn a_wait_that_the_provider_asked_for_is_a_limit_and_a_short_one_is_not() {
 fn failure_of(data: &Value) -> (Problem, Option<Time>) {
     let line =
         json!({"type": "error", "timestamp": 1_000_000, "sessionID": "s", "error": {"name": "APIError", "data": data}});
-    let all = Opencode.reader().line(Source::Out, &line.to_string(), true);
+    let all = Opencode.reader().line(LineSource::Out, &line.to_string(), true);
     let found = all.iter().find_map(|activity| match activity {
         Activity::Failed(failure) => Some((failure.problem, failure.resets_at)),
         _ => None,

@@ -9,7 +9,7 @@ use rekindle_core::input::{Found, Input};
 use rekindle_core::limits::Limits;
 use rekindle_core::plan;
 
-use crate::agents::{Reader, Source};
+use crate::agents::{LineSource, Reader};
 use crate::driver::{Driver, Message, Settings, load};
 use crate::redact::Redactor;
 use crate::store::MemoryStore;
@@ -22,7 +22,7 @@ const NIGHT_MS: u64 = 8 * 60 * 60 * 1000;
 struct Tries;
 
 impl Reader for Tries {
-    fn line(&mut self, _: Source, _: &str, _: bool) -> Vec<Activity> {
+    fn line(&mut self, _: LineSource, _: &str, _: bool) -> Vec<Activity> {
         vec![Activity::Retrying { problem: None, text: "no answer".to_owned() }]
     }
 }

@@ -49,7 +49,7 @@ fn line(n: u64, text: &str) -> LogLine {
 fn until(what: &str, mut fact: impl FnMut() -> bool) {
     let started = Instant::now();
     while !fact() {
-        assert!(started.elapsed() < Duration::from_secs(30), "{what} did not come about");
+        assert!(started.elapsed() < Duration::from_secs(600), "{what} did not come about");
         std::thread::sleep(Duration::from_millis(2));
     }
 }

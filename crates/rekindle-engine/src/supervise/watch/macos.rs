@@ -28,12 +28,12 @@ pub(super) enum WatchEvent {
 const LOOK_MS: u64 = 250;
 
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct EventSource {
     /// Both ends of a pair; without descriptors for it there is only the time between two looks.
     bell: Option<(UnixStream, UnixStream)>,
 }
 
-impl Source {
+impl EventSource {
     pub(super) fn new() -> Self {
         let pair = || -> io::Result<_> {
             let (wake, woken) = UnixStream::pair()?;

@@ -11,7 +11,7 @@ use rekindle_shim::identity::{self, Opened, Process, Reaped};
 use rekindle_shim::lock;
 use rekindle_shim::refusal::is_refused;
 
-use super::source::{Source, Token, WatchEvent};
+use super::source::{EventSource, Token, WatchEvent};
 use super::{BundleKey, Observation, POLL_MS, Stream, Twice};
 
 /// A bundle being watched.
@@ -107,7 +107,7 @@ impl Entry {
     }
 
     /// Lets the system watch what it did not take so far.
-    fn attend(&mut self, source: &Source) {
+    fn attend(&mut self, source: &EventSource) {
         if !self.dir_watched {
             let watched = source.add_dir(self.token, &self.dir);
             self.dir_refused = watched.as_ref().is_err_and(is_refused);
@@ -191,10 +191,12 @@ pub(super) struct State {
     leaving: BTreeMap<Token, (u32, Option<Process>)>,
     /// When bundles that the system does not watch were last looked at.
     polled_at_ms: u64,
+    /// The system had no watch left when that was last asked for.
+    lacking: bool,
 }
 
 impl State {
-    pub(super) fn add(&mut self, key: BundleKey, mut entry: Entry, source: &Source) -> Result<(), Twice> {
+    pub(super) fn add(&mut self, key: BundleKey, mut entry: Entry, source: &EventSource) -> Result<(), Twice> {
         if self.entries.contains_key(&key) {
             return Err(Twice(key));
         }
@@ -208,7 +210,7 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn remove(&mut self, key: BundleKey, source: &Source) {
+    pub(super) fn remove(&mut self, key: BundleKey, source: &EventSource) {
         let Some(entry) = self.entries.remove(&key) else {
             return;
         };
@@ -236,8 +238,12 @@ impl State {
         self.entries.get(&key)?.code
     }
 
-    pub(super) fn lacks_watches(&self) -> bool {
-        self.entries.values().any(|entry| entry.dir_refused)
+    /// Whether bundles are looked at for want of a watch. With no bundle at all nothing new is known.
+    pub(super) fn lacks_watches(&mut self) -> bool {
+        if !self.entries.is_empty() {
+            self.lacking = self.entries.values().any(|entry| entry.dir_refused);
+        }
+        self.lacking
     }
 
     /// Whether anything has to be looked at because the system does not watch it.
@@ -247,7 +253,7 @@ impl State {
     }
 
     /// Looks at what the system does not watch, unless that was done a moment ago, and tries to have it watched.
-    pub(super) fn poll(&mut self, now_ms: u64, source: &Source) {
+    pub(super) fn poll(&mut self, now_ms: u64, source: &EventSource) {
         if now_ms < self.polled_at_ms + POLL_MS || !self.polls() {
             return;
         }
@@ -272,7 +278,7 @@ impl State {
         self.tell_growth(key, stream)
     }
 
-    pub(super) fn note(&mut self, sign: WatchEvent, source: &Source) {
+    pub(super) fn note(&mut self, sign: WatchEvent, source: &EventSource) {
         match sign {
             WatchEvent::Touched(token, name) => {
                 let Some(key) = self.tokens.get(&token).copied() else {
@@ -338,7 +344,7 @@ impl State {
     }
 
     /// Compares the bundle with what is known of it.
-    fn look(&mut self, key: BundleKey, source: &Source) {
+    fn look(&mut self, key: BundleKey, source: &EventSource) {
         for (stream, name) in [(Stream::Out, OUT), (Stream::Err, ERR)] {
             let Some(entry) = self.entries.get_mut(&key) else {
                 return;
@@ -371,7 +377,7 @@ impl State {
         }
     }
 
-    fn exited(&mut self, token: Token, source: &Source) {
+    fn exited(&mut self, token: Token, source: &EventSource) {
         if let Some((pid, shim)) = self.leaving.get(&token) {
             if reap(*pid).is_some() {
                 shim.iter().for_each(|shim| source.remove_process(shim));

@@ -13,8 +13,7 @@ use rekindle_core::input::Refused;
 use rekindle_core::refusal::Refusal;
 use rekindle_core::report::{CheckResult, Evidence, HealthResult};
 use rekindle_shim::bundle::{self, Bundle, ExitRecord, Output, Spec, Stdin, VERSION};
-use rekindle_shim::refusal::is_refusal;
-use rekindle_shim::{EXIT_REFUSED, clock};
+use rekindle_shim::{EXIT_SPEC, clock};
 
 use super::{Shared, allowance, disk, open_plain};
 use crate::agents;
@@ -24,7 +23,7 @@ use crate::refusal::{self, Trouble};
 use crate::supervise::watch::POLL_MS;
 use crate::supervise::{self, BundleKey, LaunchError, Observation, PROBE_BUDGET, Probe, Watch};
 use crate::world::Message;
-use crate::world::{CheckOrder, Taken};
+use crate::world::{Admission, CheckOrder};
 
 /// Kept of each stream of a check. Far more than anybody reads of a failure, far less than fills a disk.
 const OUTPUT_BYTES: u64 = 4 * 1024 * 1024;
@@ -39,7 +38,7 @@ const USAGE_MS: u64 = 30_000;
 const MARGIN_MS: u64 = 30_000;
 
 /// Runs the checks of a claim beside the driver, unless they run already.
-pub(super) fn in_background(shared: &Arc<Shared>, order: CheckOrder) -> Taken {
+pub(super) fn in_background(shared: &Arc<Shared>, order: CheckOrder) -> Admission {
     let claim = (order.task.clone(), order.epoch);
     let what = Refused::Checks(order.task.clone(), order.epoch);
     once_in_background(shared, "checks", Some(claim), what, move |shared| {
@@ -55,9 +54,9 @@ fn once_in_background(
     key: Option<(TaskId, Epoch)>,
     what: Refused,
     job: impl FnOnce(&Shared) -> Result<Option<Message>, Refusal> + Send + 'static,
-) -> Taken {
+) -> Admission {
     if !running(shared).insert(key.clone()) {
-        return Taken::Yes;
+        return Admission::Yes;
     }
     let (worker, own) = (Arc::clone(shared), key.clone());
     let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
@@ -69,9 +68,9 @@ fn once_in_background(
             let _leaving = worker.messages.send(message);
         }
     });
-    let Err(error) = spawned else { return Taken::Yes };
+    let Err(error) = spawned else { return Admission::Yes };
     running(shared).remove(&key);
-    Taken::Refused(refusal::words(refusal::errno_of(&error), &shared.state_dir))
+    Admission::Refused(refusal::words(refusal::errno_of(&error), &shared.state_dir))
 }
 
 fn running(shared: &Shared) -> MutexGuard<'_, BTreeSet<Option<(TaskId, Epoch)>>> {
@@ -136,7 +135,7 @@ pub(super) fn run_before(
 }
 
 /// Runs the plan's health commands beside the driver, unless they run already.
-pub(super) fn health_in_background(shared: &Arc<Shared>, commands: &[String]) -> Taken {
+pub(super) fn health_in_background(shared: &Arc<Shared>, commands: &[String]) -> Admission {
     let commands = commands.to_vec();
     once_in_background(shared, "health", None, Refused::Health, move |shared| {
         let place = shared.state_dir.join("checks").join("health");
@@ -319,10 +318,11 @@ fn run_spec(shared: &Shared, dir: &Path, spec: &Spec) -> Result<ExitRecord, Trou
             Probe::Finished(record) => return finished(shared, *record),
             Probe::ShimDied(record) => {
                 let _ended = supervise::end_lost_tree(&record, &spec.nonce);
-                return Err(Trouble::Wrong("its supervisor was killed".to_owned()));
+                // How it would have ended is unknown: that says nothing about the work.
+                return Err(Trouble::Refused(refusal::killed_check()));
             }
-            Probe::NeverStarted(_) if code == Some(i32::from(EXIT_REFUSED)) => {
-                return Err(Trouble::Refused(refusal::of_shim(dir, &shared.state_dir)));
+            Probe::NeverStarted(_) if code != Some(i32::from(EXIT_SPEC)) => {
+                return Err(Trouble::Refused(refusal::of_shim(dir, &shared.state_dir, code)));
             }
             // It lives, or there is no room to look whether it does.
             Probe::Unknown(_) | Probe::Alive(_) | Probe::Unresponsive { .. } if !over => {
@@ -335,10 +335,7 @@ fn run_spec(shared: &Shared, dir: &Path, spec: &Spec) -> Result<ExitRecord, Trou
 
 /// A check that the machine had no room to begin was not run.
 fn finished(shared: &Shared, record: ExitRecord) -> Result<ExitRecord, Trouble> {
-    match record.start_error.as_ref().filter(|error| is_refusal(error.errno)) {
-        Some(error) => Err(Trouble::Refused(refusal::words(error.errno, &shared.state_dir))),
-        None => Ok(record),
-    }
+    refusal::of_exit(&record, &shared.state_dir).map_or(Ok(record), |refusal| Err(Trouble::Refused(refusal)))
 }
 
 fn wait_for_end(dir: &Path, budget: Duration) -> Option<()> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use rekindle_core::brief;
 use rekindle_core::ids::AttemptId;
 use rekindle_core::input::Refused;
+use rekindle_core::refusal::Refusal;
 use rekindle_shim::bundle::{Output, Spec, VERSION};
 
 use super::{Shared, baseline, bundles, cli_session, disk};
@@ -17,7 +18,7 @@ use crate::pressure;
 use crate::refusal::{self, Trouble};
 use crate::supervise::{self, BundleKey, LaunchError, Launched};
 use crate::world::Message;
-use crate::world::{LaunchOrder, Taken};
+use crate::world::{Admission, LaunchOrder};
 
 /// How long a shim may take to take an order; it answers at once unless the machine is badly loaded.
 const ORDER_BUDGET: Duration = Duration::from_secs(5);
@@ -46,9 +47,9 @@ pub(super) struct Launches {
 }
 
 /// The turn of one launch. It ends a while after it: only then has the agent taken what it needs to begin.
-struct Turn<'a>(&'a Launches);
+struct LaunchTurn<'a>(&'a Launches);
 
-impl Drop for Turn<'_> {
+impl Drop for LaunchTurn<'_> {
     fn drop(&mut self) {
         rekindle_shim::clock::pause(SETTLE_MS);
         *self.0.stage.lock().unwrap_or_else(PoisonError::into_inner) = false;
@@ -69,19 +70,21 @@ impl Launches {
 
     /// Where memory is tight, those that were begun together are started one after the other, and each looks at what the last
     /// one left. The turn lasts as long as the answer is kept.
-    fn take_turn(&self) -> Result<Option<Turn<'_>>, Trouble> {
-        if !pressure::is_tight() {
+    fn take_turn(&self, tight: bool, short: impl Fn() -> Option<Refusal>) -> Result<Option<LaunchTurn<'_>>, Trouble> {
+        if !tight {
             return Ok(None);
         }
         let busy = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
         // After the budget it is started all the same: its own look at the memory stays.
         let (mut busy, _) =
             self.next.wait_timeout_while(busy, TURN_BUDGET, |busy| *busy).unwrap_or_else(PoisonError::into_inner);
-        if let Some(refusal) = pressure::memory() {
+        if let Some(refusal) = short() {
+            // The next one is told too, instead of waiting for a turn that nobody has.
+            self.next.notify_one();
             return Err(Trouble::Refused(refusal));
         }
         *busy = true;
-        Ok(Some(Turn(self)))
+        Ok(Some(LaunchTurn(self)))
     }
 
     pub(super) fn is_under_way(&self, attempt: AttemptId) -> bool {
@@ -96,10 +99,10 @@ impl Launches {
 }
 
 /// Starts an attempt beside the driver.
-pub(super) fn in_background(shared: &Arc<Shared>, order: LaunchOrder) -> Taken {
+pub(super) fn in_background(shared: &Arc<Shared>, order: LaunchOrder) -> Admission {
     let attempt = order.attempt;
     if !shared.launches.begin(attempt) {
-        return Taken::Yes;
+        return Admission::Yes;
     }
     let worker = Arc::clone(shared);
     let spawned = std::thread::Builder::new().name("launch".to_owned()).spawn(move || {
@@ -112,14 +115,14 @@ pub(super) fn in_background(shared: &Arc<Shared>, order: LaunchOrder) -> Taken {
         };
         let _leaving = worker.messages.send(message);
     });
-    let Err(error) = spawned else { return Taken::Yes };
+    let Err(error) = spawned else { return Admission::Yes };
     shared.launches.end(attempt);
-    Taken::Refused(refusal::words(refusal::errno_of(&error), &shared.state_dir))
+    Admission::Refused(refusal::words(refusal::errno_of(&error), &shared.state_dir))
 }
 
 /// Starts an attempt. An error means that no process was begun: whoever may live is watched instead.
 fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), Trouble> {
-    let _turn = shared.launches.take_turn()?;
+    let _turn = shared.launches.take_turn(pressure::is_tight(), pressure::memory)?;
     let (adapter, program) = shared.adapter(&order.cli).ok_or_else(|| format!("there is no [agents.{}]", order.cli))?;
     let workspace = take_place(shared, &mut order).map_err(|reason| {
         refusal::in_text(&reason, &shared.workspace).map_or(Trouble::Wrong(reason), Trouble::Refused)
@@ -302,4 +305,34 @@ pub(super) fn stop_in_background(shared: &Arc<Shared>, attempt: AttemptId, at_on
     };
     // Without a thread the order is given again when the stop is overdue.
     let _ordered_again_later = std::thread::Builder::new().name("stop".to_owned()).spawn(stop);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn where_memory_is_tight_each_start_sees_what_the_last_one_took() {
+        const ROOM: usize = 2;
+        let (launches, taken, refused) = (Launches::default(), AtomicUsize::new(0), AtomicUsize::new(0));
+        let full =
+            || (taken.load(Ordering::SeqCst) >= ROOM).then(|| Refusal { reason: "full".into(), hint: String::new() });
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| match launches.take_turn(true, full) {
+                    // It takes its memory while it has the turn: begun together, all would have found room.
+                    Ok(turn) => {
+                        assert!(turn.is_some(), "tight, and nobody waits");
+                        taken.fetch_add(1, Ordering::SeqCst);
+                        drop(turn);
+                    }
+                    Err(_) => drop(refused.fetch_add(1, Ordering::SeqCst)),
+                });
+            }
+        });
+        assert_eq!((taken.into_inner(), refused.into_inner()), (ROOM, 2));
+        assert!(launches.take_turn(false, || None).is_ok_and(|turn| turn.is_none()), "with room nobody waits");
+    }
 }

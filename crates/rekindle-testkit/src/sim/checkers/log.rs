@@ -1,6 +1,7 @@
 //! The events of the log, judged one by one against the state before them and against what really happened.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use rekindle_core::apply::apply;
 use rekindle_core::event::{AttemptEvent, Body, Event, GateEvent, PersonEvent, RunEvent, TaskEvent};
@@ -40,16 +41,22 @@ pub fn line(event: &Event) -> String {
 }
 
 /// The same of an event as it is stored, which is written out already.
-pub fn shown(event: &StoredEvent) -> String {
-    let about = |name: &str, text: Option<&str>| text.map(|text| format!(" {name}={text}")).unwrap_or_default();
-    let long = matches!(event.kind.as_ref(), "run_started" | "coordinator_started");
-    format!(
-        "{}{}{} {}",
-        event.kind,
-        about("task", event.task.as_deref()),
-        about("agent", event.agent.as_deref()),
-        if long { "" } else { event.details.as_str() },
-    )
+pub struct Shown<'a>(pub &'a StoredEvent);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(event) = self;
+        f.write_str(&event.kind)?;
+        for (name, text) in [(" task=", event.task.as_deref()), (" agent=", event.agent.as_deref())] {
+            if let Some(text) = text {
+                f.write_str(name)?;
+                f.write_str(text)?;
+            }
+        }
+        f.write_str(" ")?;
+        let long = matches!(event.kind.as_ref(), "run_started" | "coordinator_started");
+        if long { Ok(()) } else { f.write_str(&event.details) }
+    }
 }
 
 impl Checkers {

@@ -4,7 +4,7 @@ use rekindle_core::activity::Activity;
 use rekindle_core::ids::AttemptId;
 use rekindle_core::state::{Attempt, AttemptPhase};
 use rekindle_core::text;
-use rekindle_engine::agents::{Reader, Source};
+use rekindle_engine::agents::{LineSource, Reader};
 use rekindle_engine::ingest::RECORD_HEAD_BYTES;
 use rekindle_engine::store::{LogLine, MemoryStore, Read, Stream};
 
@@ -99,7 +99,7 @@ fn meant(line: &LogLine, record: &[u8]) -> String {
     /// Bytes shown of a line that means nothing.
     const RAW_SHOWN_BYTES: usize = 200;
     let raw = as_it_is(record);
-    let source = if line.stream == Stream::Out { Source::Out } else { Source::Err };
+    let source = if line.stream == Stream::Out { LineSource::Out } else { LineSource::Err };
     let activities = TellReader::default().line(source, &raw, !line.torn);
     if !activities.is_empty() {
         let shown: Vec<String> = activities.iter().filter_map(Activity::shown).collect();

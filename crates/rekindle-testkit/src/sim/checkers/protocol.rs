@@ -146,7 +146,7 @@ impl Checkers {
         let Some((id, task)) = held else {
             return Err((Invariant::OwnTasks, format!("a claim on nothing: {}", line(event))));
         };
-        let whole = !task.workflow.parts.is_empty() && self.replayed.unmet_blockers(id).is_empty();
+        let whole = !task.workflow.parts.is_empty() && self.replayed.blockers_met(id);
         let free = task.holder.is_none() && task.claim.is_none() && task.state == TaskState::Pending;
         require(free && (whole || self.ways.way(id).validating), Invariant::Proven, || {
             format!("rekindle claims {id} for itself while {:?} held by {:?}", task.state, task.holder)
@@ -165,7 +165,7 @@ impl Checkers {
         let goes_on = |id: &TaskId, task: &Task| {
             let run = state.run.as_ref().filter(|run| run.plan.explicit_waves);
             let later = state.plan_task(id).zip(run).is_some_and(|(planned, run)| planned.wave > run.wave);
-            let free = task.state == TaskState::Pending && !later && state.unmet_blockers(id).is_empty();
+            let free = task.state == TaskState::Pending && !later && state.blockers_met(id);
             task.workflow.validating && (free || task.state == TaskState::InProgress)
         };
         let open = state.tasks.iter().any(|(id, task)| goes_on(id, task));

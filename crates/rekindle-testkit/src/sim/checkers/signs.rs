@@ -7,6 +7,7 @@ use rekindle_core::activity::{Activity, Failure, Problem};
 use rekindle_core::cause::Cause;
 use rekindle_core::event::{AttemptEvent, Body, Event, GateClosed, MachineEvent, PersonEvent, SessionEvent};
 use rekindle_core::ids::{AttemptId, QuestionId};
+use rekindle_core::state::Attempt;
 use rekindle_core::time::Time;
 
 use super::super::stream;
@@ -110,31 +111,39 @@ impl Checkers {
     /// Whether another agent may be started on an account: by what its agents said, and by the gate's own word.
     pub(super) fn may_start(&self, now: Time, cli: &str) -> Verdict {
         let state = &self.replayed;
-        let account = state.limits.traits_of(cli).account;
-        if let Some(wait) = self.signs.waits.get(&account) {
+        let account = &state.limits.traits_of(cli).account;
+        if let Some(wait) = self.signs.waits.get(account) {
             let reset = wait.reset.is_none_or(|reset| reset <= state.clocks.wall(now));
             let open = !wait.person && wait.until <= now && wait.guess <= now && reset;
             require(open, Invariant::GateHeld, || format!("`{cli}` is started at {now:?}, its account has {wait:?}"))?;
         }
-        let Some(gate) = state.gates.get(&account) else { return Ok(()) };
+        let Some(gate) = state.gates.get(account) else { return Ok(()) };
         let waits = gate.question.is_some() || gate.until.is_some_and(|until| until > now);
         require(!waits, Invariant::GateHeld, || format!("`{cli}` is started at {now:?} behind {gate:?}"))?;
         let of_account =
-            |id: &AttemptId, other: &str| id.0 > gate.after && state.limits.traits_of(other).account == account;
-        let running = state.live_attempts().filter(|(id, found)| of_account(id, &found.cli)).count();
+            |id: &AttemptId, other: &str| id.0 > gate.after && state.limits.traits_of(other).account == *account;
+        // Who waits for a person uses nothing of the account.
+        let uses = |(id, found): &(AttemptId, &Attempt)| of_account(id, &found.cli) && !state.waits_for_person(*id);
+        let running = state.live_attempts().filter(uses).count();
         require(running < gate.allowed as usize, Invariant::GateHeld, || format!("{running} at once behind {gate:?}"))
     }
 
     /// Whether the next probe of an account comes when it should: never before the reset, not later than the grace allows, and one
     /// step after the probe before it.
     pub(super) fn probes_in_time(&self, now: Time, closed: &GateClosed) -> Verdict {
-        let (Some(named), Some(until)) = (closed.reset, closed.until) else { return Ok(()) };
+        // A provider that is overloaded besides is waited for besides, however long that takes.
+        let overloaded = closed.overloaded_until.is_some();
+        let until = if overloaded { closed.limit_until } else { closed.until };
+        require(closed.until == until.max(closed.overloaded_until), Invariant::GateHeld, || {
+            format!("not the longer wait: {closed:?}")
+        })?;
+        let (Some(named), Some(until)) = (closed.reset, until) else { return Ok(()) };
         let reset = self.replayed.clocks.at_wall(named);
         let grace_ms = self.replayed.limits.usage.grace_ms;
         let latest = reset.plus_ms(grace_ms).max(now.plus_ms(grace_ms.max(SHORTEST_PROBE_MS)));
         let before = self.replayed.gates.get(&closed.account);
         // A gate that was closed under other limits, before a restart, keeps its time.
-        let kept = before.is_some_and(|gate| gate.until == closed.until);
+        let kept = before.is_some_and(|gate| gate.limit_until() == Some(until));
         require(kept || (reset <= until && until <= latest), Invariant::GateHeld, || {
             format!("out of time: {closed:?}")
         })?;
@@ -214,7 +223,7 @@ impl Sim {
         let near = left.resets_at.is_some_and(|reset| reset.plus_ms(usage.grace_ms) > wall);
         if used_up && near {
             for cli in &usage.agents {
-                let wait = self.checkers.signs.waits.entry(state.limits.traits_of(cli).account).or_default();
+                let wait = self.checkers.signs.waits.entry(state.limits.traits_of(cli).account.clone()).or_default();
                 (wait.named, wait.guess) = (true, event.time);
             }
         }
@@ -230,7 +239,7 @@ impl Sim {
         let Some(failure) = last_failure(&stream::read_all(&bundle.out)) else { return };
         let state = &self.checkers.replayed;
         let (limits, wall) = (&state.limits, state.clocks.wall(event.time));
-        let account = limits.traits_of(&found.cli).account;
+        let account = limits.traits_of(&found.cli).account.clone();
         let wait = self.checkers.signs.waits.entry(account).or_default();
         let until = match failure.problem {
             Problem::UsageLimit => {

@@ -1,7 +1,5 @@
 //! The event stream: complete, in order, taken up where it broke, and indifferent to listeners that do not listen.
 
-use std::time::Duration;
-
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -134,7 +132,7 @@ fn what_is_no_request_is_refused_with_a_head_alone() {
     let served = Served::start(&rig, &[]);
     for garbage in ["nonsense\r\n\r\n", "GET / HTTP/1.1\r\nbad header\r\n\r\n"] {
         let mut stream = std::net::TcpStream::connect(("127.0.0.1", served.port)).expect("a server");
-        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a bound");
+        stream.set_read_timeout(Some(crate::rig::BOUND)).expect("a bound");
         std::io::Write::write_all(&mut stream, garbage.as_bytes()).expect("sent");
         let mut told = String::new();
         std::io::Read::read_to_string(&mut stream, &mut told).expect("an answer");

@@ -20,6 +20,7 @@ use super::watch::summary_of;
 use super::{RunArgs, RunOptions, commands, git};
 use crate::client::ControlSocket;
 use crate::commands::Context;
+use crate::commands::plan::reload;
 use crate::config::{Config, Sources};
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
@@ -86,6 +87,7 @@ pub(super) fn for_plan(args: &RunArgs, context: &Context) -> Result<Prepared> {
     let dir = open_dir(context)?;
     let known = read_run(&dir);
     if let Some(attached) = attach_to_owner(&dir, known.run(), Some(&plan.name))? {
+        offer(known.run(), &file, plan, context)?;
         if args.again {
             let message = format!("plan `{}` is already running", plan.name);
             return Err(CliError::usage(message).hint("watch it without --again, or pause it: rekindle pause"));
@@ -95,6 +97,8 @@ pub(super) fn for_plan(args: &RunArgs, context: &Context) -> Result<Prepared> {
     let Some(known) = repaired(known, &dir, &path, args.options.detach)? else {
         return Ok(Prepared::RepairInBackground);
     };
+    let offered = !args.again && matches!(known, PlanMatch::Read(_)) && offer(known.run(), &file, plan, context)?;
+    let known = if offered { read_run(&dir) } else { known };
     if let (Some(exit), false) = (finished_earlier(context, known.run(), &plan.name)?, args.again) {
         return Ok(Prepared::Told(exit));
     }
@@ -107,18 +111,9 @@ pub(super) fn for_plan(args: &RunArgs, context: &Context) -> Result<Prepared> {
                 let hint = "go on with it without --again, or skip what is left: rekindle task skip TASK";
                 return Err(CliError::usage(message).hint(hint));
             }
-            if run.plan.hash != plan.hash {
-                context.ui.warn(
-                    "the plan's file has changed since the run began; the run goes on with the plan it began with",
-                );
-            }
             None
         }
         Some(run) if run.plan.name == plan.name && !args.again => {
-            if run.plan.hash != plan.hash {
-                context.ui.warn("the plan's file has changed since this run, which is finished");
-                context.ui.hint("run it as it is now: rekindle run PLAN --again");
-            }
             match known {
                 // A repaired one is taken over once more, finished or not: its coordinator reads lost lines again.
                 PlanMatch::Opened(_) => None,
@@ -133,6 +128,14 @@ pub(super) fn for_plan(args: &RunArgs, context: &Context) -> Result<Prepared> {
     commands::tell_new(context, &dir, &config, &args.plan, plan)?;
     let setup = setup(context, &config, dir, &path, new_run, &args.options)?;
     Ok(Prepared::Coordinate(Box::new(Setup { opened: known.opened(), ..setup })))
+}
+
+/// A file that has changed since its run began is offered. Whether it was taken over.
+fn offer(run: Option<&Run>, file: &PlanFile, plan: &Plan, context: &Context) -> Result<bool> {
+    match run.filter(|run| run.plan.name == plan.name && run.plan.hash != plan.hash) {
+        Some(_) => reload::offer(file, plan, context),
+        None => Ok(false),
+    }
 }
 
 /// Opens the state directory to be used, and says when it was elsewhere before.
@@ -152,7 +155,8 @@ fn warn_of_other_plan(context: &Context, path: &Path, run: &Run) {
         context
             .ui
             .warn(&format!("{path} is not the plan of this run any more; the run goes on with the plan it began with"));
-        context.ui.hint("show it: rekindle plan show --run --commands");
+        context.ui.hint("what is different: rekindle plan diff; take it over: rekindle plan reload");
+        context.ui.hint("show the plan of the run: rekindle plan show --run --commands");
     }
 }
 
@@ -194,8 +198,10 @@ pub(super) fn for_resume(options: &RunOptions, context: &Context) -> Result<Prep
     refuse_other_branch(&run, git::branch(&context.project.root).as_deref())?;
     let path = PathBuf::from(&run.plan_path);
     warn_of_other_plan(context, &path, &run);
-    let config = configure(context, &path, &run.plan, options)?;
-    commands::tell_new(context, &dir, &config, &path, &run.plan)?;
+    // What a reloaded plan sets counts from this start on.
+    let plan = Plan { settings: run.settings().clone(), ..run.plan.clone() };
+    let config = configure(context, &path, &plan, options)?;
+    commands::tell_new(context, &dir, &config, &path, &plan)?;
     let setup = setup(context, &config, dir, &path, None, options)?;
     Ok(Prepared::Coordinate(Box::new(Setup { opened: known.opened(), ..setup })))
 }

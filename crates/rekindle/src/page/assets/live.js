@@ -6,6 +6,7 @@ import { say, inRun } from "./page.js";
 const own = window.trustedTypes?.createPolicy("rekindle", { createHTML: (text) => text }) ?? { createHTML: (text) => text };
 
 const QUIET_MS = 5000;
+const PATIENCE_MS = 1500; // A server that is only slow answers within it.
 const listeners = new Set();
 let last = 0;
 let timer = 0;
@@ -123,7 +124,7 @@ function speak() {
   const fresh = [...news.children].filter((item) => Number(item.dataset.seq) > spoken);
   const words = spoken ? fresh.slice(-3).map((item) => item.textContent) : [];
   const now = Number(news.dataset.done);
-  if (done >= 0 && now > done) words.push(`${now} of ${news.dataset.all} tasks done`);
+  if (done >= 0 && now > done) words.push(`${now} of ${news.dataset.all} tasks complete`);
   for (const item of fresh) spoken = Math.max(spoken, Number(item.dataset.seq));
   spoken = spoken || 1;
   done = now;
@@ -139,6 +140,21 @@ function follow(form) {
   refresh();
 }
 
+/** Says that the server does not answer, in the words of one of two paragraphs, or that it does. */
+function gone(which) {
+  const notice = document.getElementById("gone");
+  const link = document.getElementById("link");
+  if (link) link.hidden = !which;
+  if (!notice) return;
+  for (const words of notice.querySelectorAll("p")) words.hidden = words.id !== which;
+  const since = document.getElementById("gone-since");
+  if (which && notice.hidden) {
+    since.dataset.since = String(Date.now());
+    since.textContent = "a moment";
+  }
+  notice.hidden = !which;
+}
+
 export function startLive() {
   for (const kind of ["input", "change", "submit"]) {
     document.addEventListener(kind, (event) => {
@@ -150,19 +166,20 @@ export function startLive() {
   }
   speak();
   const source = new EventSource(inRun("/api/events?fold=1"));
-  const link = document.getElementById("link");
   let opened = false;
+  let waiting = 0;
   source.onopen = () => {
-    document.getElementById("link").hidden = true;
+    clearTimeout(waiting);
+    waiting = 0;
+    gone(null);
     // What happened while nobody listened.
     if (opened) refresh();
     opened = true;
   };
   source.onerror = () => {
-    const link = document.getElementById("link");
-    link.hidden = false;
     // The browser tries again by itself unless it was turned away: then the server is another one, with another token.
-    if (source.readyState === EventSource.CLOSED) link.textContent = "not live: open the address that rekindle serve printed last";
+    if (source.readyState === EventSource.CLOSED) gone("gone-other");
+    else waiting ||= setTimeout(() => gone("gone-away"), PATIENCE_MS);
   };
   source.onmessage = (message) => {
     for (const listener of listeners) listener(message);
@@ -173,7 +190,6 @@ export function startLive() {
     const over = ["complete", "failed"].includes(document.getElementById("news")?.dataset.state);
     if (!over && !document.hidden) refresh();
   }, QUIET_MS);
-  if (link) link.title = "the server does not answer; this page shows how it was";
   addEventListener("pagehide", () => source.close());
   addEventListener("pageshow", (event) => event.persisted && location.reload());
 }

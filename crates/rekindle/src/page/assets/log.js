@@ -65,6 +65,11 @@ class Log {
   }
 
   async begin() {
+    // On a phone long lines wrap unless somebody says otherwise.
+    if (matchMedia("(max-width: 640px)").matches && !this.wraps) {
+      this.boxes.wrap.checked = true;
+      this.wrap();
+    }
     await this.look();
     if (!this.toHash()) this.live ? this.toEnd() : this.draw();
     onNews(() => this.look());
@@ -242,7 +247,7 @@ class Log {
       no.textContent = label;
       no.setAttribute("href", `#L${label}`);
     }
-    at.textContent = line ? clock(line.time) : "";
+    at.textContent = line ? line.at : "";
     mark.textContent = error ? "err" : "";
     text.textContent = line ? line.text.replaceAll("\n", " ") + (line.torn ? " (torn)" : "") : "…";
   }
@@ -408,12 +413,6 @@ function newRow() {
     return part;
   }));
   return row;
-}
-
-function clock(stamp) {
-  const time = new Date(stamp);
-  const two = (n) => String(n).padStart(2, "0");
-  return `${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}`;
 }
 
 let log = null;

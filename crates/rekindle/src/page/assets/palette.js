@@ -58,14 +58,22 @@ async function fromServer() {
   return [...tasks, ...agents, ...orders(status.tasks ?? [])];
 }
 
-/** How well letters fit a name: less is better, nothing when they do not. */
-function score(letters, name) {
+/** How well words fit a name, each for itself: less is better, nothing when one of them does not. */
+function score(words, name) {
   const text = name.toLowerCase();
+  const whole = text.indexOf(words);
+  if (whole >= 0) return whole;
+  const scores = words.split(/\s+/).map((word) => fit(word, text));
+  return scores.includes(null) ? null : scores.reduce((sum, one) => sum + one, 0);
+}
+
+/** How well the letters of one word fit a text. */
+function fit(letters, text) {
   const whole = text.indexOf(letters);
   if (whole >= 0) return whole;
   let from = 0;
   let gaps = 0;
-  for (const letter of letters.replaceAll(" ", "")) {
+  for (const letter of letters) {
     const found = text.indexOf(letter, from);
     if (found < 0) return null;
     gaps += found - from;

@@ -4,6 +4,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
+use rekindle_core::view::Counts;
 
 use super::super::app::App;
 use super::super::facts;
@@ -16,7 +17,7 @@ use crate::picture::Picture;
 use crate::picture::history::MarkKind;
 use crate::picture::standing::{self, Urgency};
 use crate::story::person::order_words;
-use crate::ui::{Tone, dollars, elapsed, one_line, short_count};
+use crate::ui::{Tone, dollars, elapsed, graphemes, one_line, short_count};
 
 /// Most keys in the footer: more are read by nobody.
 const KEYS_MAX: usize = 8;
@@ -105,10 +106,9 @@ fn counts(app: &App, picture: &Picture) -> Vec<Piece> {
     let asks = picture.open_questions().count();
     let recovered = picture.history.count(MarkKind::Recovery);
     let some = |many: u64, text: String| if many > 0 { text } else { String::new() };
-    let ended = counts.complete + counts.skipped;
     vec![
-        piece(80, bar(ended, counts.all), tone(Tone::Good)),
-        piece(95, format!("{ended}/{} done", counts.all), tone(Tone::Good)),
+        piece(80, bar(counts), tone(Tone::Good)),
+        piece(95, format!("{} complete", counts.progress()), tone(Tone::Good)),
         piece(85, format!("{working} running"), tone(Tone::Active)),
         piece(
             94,
@@ -122,8 +122,8 @@ fn counts(app: &App, picture: &Picture) -> Vec<Piece> {
 }
 
 /// Ten cells that fill up.
-fn bar(done: usize, all: usize) -> String {
-    let full = (done * 10).checked_div(all).unwrap_or(0).min(10);
+fn bar(counts: Counts) -> String {
+    let full = counts.filled(10);
     format!("{}{}", "█".repeat(full), "░".repeat(10 - full))
 }
 
@@ -156,8 +156,9 @@ fn news(app: &App) -> Option<Line<'static>> {
     if let Some(typing) = &app.typing {
         let (before, after) = typing.line.halves();
         let after = if after.is_empty() { " ".to_owned() } else { after };
-        let cursor: String = after.chars().take(1).collect();
-        let rest: String = after.chars().skip(1).collect();
+        let pieces = graphemes(&after);
+        let cursor = pieces.first().copied().unwrap_or(" ").to_owned();
+        let rest: String = pieces.into_iter().skip(1).collect();
         let spans = vec![
             Span::styled("/", tone(Tone::Hint)),
             Span::raw(before),

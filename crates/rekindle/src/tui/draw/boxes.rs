@@ -15,10 +15,10 @@ use super::super::popup::{Confirm, CopyMenu, Help, Popup, RunList, SplitBox, Tel
 use super::super::question::AnswerBox;
 use super::super::wide;
 use super::frame_of;
-use crate::ui::Tone;
+use crate::ui::{Tone, graphemes};
 
-/// Width of the keys in the help.
-const KEYS_WIDTH: usize = 11;
+/// Width of what can be copied, before its text.
+const WHAT_WIDTH: usize = 10;
 
 /// Rows for how much was found of each agent.
 const AGENTS_ROWS: usize = 3;
@@ -55,14 +55,15 @@ pub(super) fn draw(app: &App, frame: &mut Frame<'_>) {
     let within = Rect { x: within.x.saturating_add(1), width: within.width.saturating_sub(2), ..within };
     let height = usize::from(within.height);
     let top = top_for(boxed.at, boxed.at.saturating_sub(height / 2), height, boxed.lines.len());
-    let top = if let Popup::Help(help) = popup { help.top } else { top };
+    let top = if let Popup::Help(help) = popup { help.rows_above(room) } else { top };
     for (row, line) in (0..).zip(boxed.lines.into_iter().skip(top).take(height)) {
-        super::put(frame, within, row, line, Style::new());
+        let style = line.style;
+        super::put(frame, within, row, line, style);
     }
 }
 
 fn confirmation(app: &App, confirm: &Confirm, room: usize) -> Boxed {
-    let mut lines: Vec<Line<'static>> = wide::wrap(&confirm.says, room).into_iter().map(Line::from).collect();
+    let mut lines: Vec<Line<'static>> = wide::wrap(&confirm.says, room, 0).into_iter().map(Line::from).collect();
     lines.push(Line::default());
     let button = |text: &str, marked: bool| {
         let style = if marked { app.theme.chosen() } else { Style::new() };
@@ -85,10 +86,10 @@ fn typed(app: &App, line: &LineEdit, room: usize, active: bool) -> Line<'static>
     while wide::width(&shown) + 2 > room && !shown.is_empty() {
         shown.remove(0);
     }
-    let cursor: String = after.chars().take(1).collect();
-    let cursor = if cursor.is_empty() { " ".to_owned() } else { cursor };
+    let pieces = graphemes(&after);
+    let cursor = pieces.first().copied().unwrap_or(" ").to_owned();
     let style = if active { app.theme.chosen() } else { Style::new() };
-    let rest: String = after.chars().skip(1).collect();
+    let rest: String = pieces.into_iter().skip(1).collect();
     Line::from(vec![
         Span::styled("> ", app.theme.tone(Tone::Hint)),
         Span::raw(shown),
@@ -132,7 +133,7 @@ fn answering(app: &App, answer: &AnswerBox, screen: (u16, u16)) -> Boxed {
 fn telling(app: &App, tell: &TellBox, room: usize) -> Boxed {
     let dim = app.theme.tone(Tone::Dim);
     let mut lines: Vec<Line<'static>> =
-        wide::wrap(&tell.says, room).into_iter().map(|row| Line::styled(row, dim)).collect();
+        wide::wrap(&tell.says, room, 0).into_iter().map(|row| Line::styled(row, dim)).collect();
     lines.push(typed(app, &tell.line, room, true));
     let at = lines.len() - 1;
     Boxed { title: format!("tell {}", tell.task), lines, at, wide: WIDE }
@@ -151,7 +152,7 @@ fn splitting(app: &App, split: &SplitBox, room: usize) -> Boxed {
 fn copying(app: &App, menu: &CopyMenu, room: usize) -> Boxed {
     let line = |(at, (what, text)): (usize, &(&'static str, String))| {
         let style = if at == menu.at { app.theme.chosen() } else { Style::new() };
-        Line::styled(wide::cut(&format!("{what:<10} {text}"), room), style)
+        Line::styled(wide::cut(&format!("{} {text}", wide::fill(what, WHAT_WIDTH)), room), style)
     };
     let lines = menu.items.iter().enumerate().map(line).collect();
     Boxed { title: "copy".to_owned(), lines, at: menu.at, wide: WIDE }
@@ -184,11 +185,15 @@ fn hits(app: &App, list: &HitList, room: usize) -> Boxed {
         (Some(hits), _) if hits.is_empty() => "no line contains all of these words".to_owned(),
         (Some(_), _) => list.by_agent(),
     };
-    lines.extend(wide::wrap(&words, room).into_iter().take(AGENTS_ROWS).map(|row| Line::styled(row, dim)));
+    lines.extend(wide::wrap(&words, room, 0).into_iter().take(AGENTS_ROWS).map(|row| Line::styled(row, dim)));
     let above = lines.len();
     for (at, hit) in list.hits.iter().flatten().enumerate() {
         let style = if at == list.at { app.theme.chosen() } else { Style::new() };
-        lines.push(Line::styled(wide::cut(&hit.shown(), room), style));
+        let number = app.picture.as_deref().and_then(|picture| {
+            let row = picture.attempt(hit.place.attempt)?;
+            Some(picture.number_of(row.task.as_ref()?, row.attempt))
+        });
+        lines.push(Line::styled(wide::cut(&hit.shown(number), room), style));
     }
     let title = if list.words.is_empty() { "all logs".to_owned() } else { format!("all logs /{}", list.words) };
     let at = if list.at == 0 { 0 } else { above + list.at };
@@ -196,14 +201,14 @@ fn hits(app: &App, list: &HitList, room: usize) -> Boxed {
 }
 
 fn helping(app: &App, help: &Help, room: usize) -> Boxed {
-    let line = |line: HelpLine| match line {
-        HelpLine::Title(title) => Line::styled(title, app.theme.tone(Tone::Strong)),
-        HelpLine::Keys(keys, words) => Line::from(vec![
-            Span::styled(format!("  {} ", wide::fill(keys, KEYS_WIDTH)), app.theme.tone(Tone::Hint)),
-            Span::raw(wide::cut(words, room.saturating_sub(KEYS_WIDTH + 3))),
-        ]),
-    };
-    let mut lines: Vec<Line<'static>> = help.kept().into_iter().map(line).collect();
+    let mut lines: Vec<Line<'static>> = Vec::new();
+    for line in help.kept() {
+        let style = if matches!(line, HelpLine::Title(_)) { app.theme.tone(Tone::Strong) } else { Style::new() };
+        let rows = Help::rows(&line, room).into_iter();
+        lines.extend(rows.map(|(keys, words)| {
+            Line::from(vec![Span::styled(keys, app.theme.tone(Tone::Hint)), Span::styled(words, style)])
+        }));
+    }
     if lines.is_empty() {
         lines.push(Line::styled("no key matches the filter", app.theme.tone(Tone::Dim)));
     }

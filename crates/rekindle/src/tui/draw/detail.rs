@@ -6,6 +6,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use super::super::app::{App, Focus};
+use super::super::asked;
 use super::super::filter;
 use super::super::layout::Areas;
 use super::super::log::{Kind, LogLine};
@@ -27,6 +28,7 @@ pub(super) fn draw(app: &App, frame: &mut Frame<'_>, areas: &Areas) {
     let block = frame_of(app.theme, focused).title(title).title_bottom(place);
     frame.render_widget(block, area);
     tabs(app, frame, areas.tabs());
+    question(app, frame, areas.inside_question());
     let inside = areas.inside_detail();
     if inside.height == 0 || inside.width == 0 {
         return;
@@ -69,6 +71,18 @@ fn place(app: &App, width: usize) -> String {
         0 => format!(" {found}line {} of {count} ", (app.log.top + 1).min(count)),
         new => format!(" {found}line {} of {count} · ↓ {new} new ", (app.log.top + 1).min(count)),
     }
+}
+
+/// The question of the chosen row, with a rule below it.
+fn question(app: &App, frame: &mut Frame<'_>, area: Rect) {
+    let Some(asked) = asked::question(app).filter(|_| area.height > 1) else { return };
+    let rows = asked::rows(asked, usize::from(area.width), usize::from(area.height - 1));
+    for (at, (tone, text)) in (0..).zip(rows) {
+        let style = tone.map(|tone| app.theme.tone(tone)).unwrap_or_default();
+        put(frame, area, at, Line::styled(text, style), Style::new());
+    }
+    let rule = "─".repeat(usize::from(area.width));
+    put(frame, area, area.height - 1, Line::styled(rule, app.theme.tone(Tone::Dim)), Style::new());
 }
 
 fn tabs(app: &App, frame: &mut Frame<'_>, area: Rect) {

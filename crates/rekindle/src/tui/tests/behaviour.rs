@@ -34,6 +34,72 @@ fn what_needs_a_person_is_chosen_first_and_a_question_before_a_failure() {
 }
 
 #[test]
+fn a_chosen_question_is_read_beside_the_tree_without_opening_anything() {
+    let mut app = app(made::fleet(), SIZE);
+    feed(&mut app, 40);
+    let shown = text(&app);
+    assert!(shown.contains("Which database should the schema be written for?"), "{shown}");
+    assert!(shown.contains("○ PostgreSQL") && shown.contains("a answers it"), "{shown}");
+    assert!(shown.contains("following"), "its log stands below it: {shown}");
+    // However long it is, the detail keeps half of its room and says what is hidden.
+    let mut long = made::fleet();
+    long.questions[0].text = (0..400).map(|at| format!("word{at} 漢字")).collect::<Vec<_>>().join(" ");
+    let mut app = super::made::app(long, (80, 24));
+    feed(&mut app, 40);
+    let shown = text(&app);
+    assert!(shown.contains("more lines: a shows them"), "{shown}");
+    assert!(app.areas().inside_detail().height >= 8, "{:?}", app.areas());
+    on(&mut app, "T4");
+    assert_eq!(app.areas().question, 0, "another row has no question");
+}
+
+/// Every colour of a reversed row would be another background.
+#[test]
+fn what_is_chosen_has_one_background() {
+    use ratatui::style::Modifier;
+    let mut app = app(made::fleet(), SIZE);
+    for keys in [&[][..], &["j"], &["j"], &["j"], &["Y"], &["Esc", "o"]] {
+        press(&mut app, keys);
+        let buffer = super::buffer(&app);
+        let mut rows = std::collections::BTreeMap::new();
+        for y in 0..buffer.area.height {
+            for x in 0..buffer.area.width {
+                let cell = &buffer[(x, y)];
+                if cell.modifier.contains(Modifier::REVERSED) {
+                    rows.entry(y).or_insert_with(Vec::new).push((cell.fg, cell.bg, cell.modifier));
+                }
+            }
+        }
+        for (y, looks) in rows {
+            assert!(looks.iter().all(|look| *look == looks[0]), "row {y} after {keys:?}: {looks:?}");
+            assert!(looks.len() > 20, "row {y} after {keys:?} is marked from edge to edge");
+        }
+    }
+}
+
+#[test]
+fn no_word_of_the_help_is_cut() {
+    for size in [(40, 20), (60, 18), (80, 24), (200, 60)] {
+        let mut app = app(made::fleet(), size);
+        press(&mut app, &["?"]);
+        let mut seen = String::new();
+        for _ in 0..400 {
+            seen.push_str(&text(&app));
+            seen.push('\n');
+            press(&mut app, &["j"]);
+        }
+        let within: Vec<&str> = seen.lines().filter(|line| line.starts_with('│') || line.contains("│   ")).collect();
+        let words: std::collections::BTreeSet<&str> = within.iter().flat_map(|line| line.split([' ', '│'])).collect();
+        for line in crate::tui::keys::help(crate::tui::keys::Mode::Tree) {
+            if let crate::tui::keys::HelpLine::Keys(_, said) = line {
+                let missing: Vec<&str> = said.split(' ').filter(|word| !words.contains(word)).collect();
+                assert!(missing.is_empty(), "{size:?}: {missing:?} of {said:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn the_choice_stays_with_its_row_whatever_changes_around_it() {
     let mut app = app(made::fleet(), SIZE);
     on(&mut app, "T4");
@@ -238,8 +304,8 @@ fn a_filter_keeps_what_fits_as_one_types_and_esc_drops_it() {
     press(&mut app, &["Enter", "Esc"]);
     assert_eq!(app.tree.rows.len(), all);
     press(&mut app, &["/"]);
-    write(&mut app, "!done");
-    assert_eq!(tasks(&app), 5, "all but the two that are done");
+    write(&mut app, "!complete");
+    assert_eq!(tasks(&app), 5, "all but the two that are complete");
     press(&mut app, &["Esc"]);
     assert_eq!(app.tree.rows.len(), all, "Esc while typing brings back what was there");
 }

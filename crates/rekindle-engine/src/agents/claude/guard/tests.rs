@@ -6,10 +6,10 @@ use rekindle_core::guard::fact::{Outcome, TaskStatus, Todo};
 use serde_json::json;
 
 use super::super::super::KINDS;
-use super::super::super::hook_events::{Stage, Use};
+use super::super::super::hook_events::{CallStage, Use};
 use super::*;
 
-fn used(tool: &str, input: &Value, stage: Stage<'_>) -> Vec<Fact> {
+fn used(tool: &str, input: &Value, stage: CallStage<'_>) -> Vec<Fact> {
     tools::facts(&Use { call: "c1", tool, input, stage, by: None, dir: Path::new("/proj") })
 }
 
@@ -127,7 +127,7 @@ fn a_team_s_files_lie_in_the_program_s_own_folder() {
 #[test]
 fn edges_go_both_ways() {
     let input = json!({"taskId": 2, "addBlockedBy": ["1"], "addBlocks": ["3", 4], "status": "deleted"});
-    let facts = used("TaskUpdate", &input, Stage::Answered(&json!({"success": true})));
+    let facts = used("TaskUpdate", &input, CallStage::Answered(&json!({"success": true})));
     let edges: Vec<(&str, &[String])> = facts
         .iter()
         .map(|fact| match fact {
@@ -136,8 +136,8 @@ fn edges_go_both_ways() {
         })
         .collect();
     assert_eq!(edges, [("2", &["1".to_owned()][..]), ("3", &["2".to_owned()]), ("4", &["2".to_owned()])]);
-    assert_eq!(used("TaskUpdate", &input, Stage::Answered(&json!({"success": false}))), []);
-    assert_eq!(used("TaskUpdate", &input, Stage::Failed("no")), []);
+    assert_eq!(used("TaskUpdate", &input, CallStage::Answered(&json!({"success": false}))), []);
+    assert_eq!(used("TaskUpdate", &input, CallStage::Failed("no")), []);
 }
 
 #[test]
@@ -148,8 +148,8 @@ fn a_list_of_todos_is_told_whole() {
     ]});
     let todo = |text: &str, status| Todo { text: text.to_owned(), status };
     let items = vec![todo("a", TaskStatus::Completed), todo("b", TaskStatus::InProgress)];
-    assert_eq!(used("TodoWrite", &input, Stage::Answered(&json!({}))), [Fact::Todos { items }]);
-    assert_eq!(used("TodoWrite", &input, Stage::Called), []);
+    assert_eq!(used("TodoWrite", &input, CallStage::Answered(&json!({}))), [Fact::Todos { items }]);
+    assert_eq!(used("TodoWrite", &input, CallStage::Called), []);
 }
 
 #[test]
@@ -158,31 +158,31 @@ fn questions_are_asked_with_their_choices_and_answered() {
     let input = json!({"questions": [question("Which db?"), {"question": "Why?"}]});
     let call = "c1".to_owned();
     let asked = Fact::Asked { call: call.clone(), text: "Which db? (sqlite | pg)\nWhy?".to_owned() };
-    assert_eq!(used("AskUserQuestion", &input, Stage::Called), [asked]);
-    let answered = |answer: Value| used("AskUserQuestion", &input, Stage::Answered(&answer));
+    assert_eq!(used("AskUserQuestion", &input, CallStage::Called), [asked]);
+    let answered = |answer: Value| used("AskUserQuestion", &input, CallStage::Answered(&answer));
     let text = |text: &str| [Fact::Answered { call: call.clone(), text: text.to_owned() }];
     assert_eq!(answered(json!({"answers": {"Which db?": "pg"}})), text("pg"));
     let both = json!({"answers": {"Which db?": "pg", "Why?": "it scales"}});
     assert_eq!(answered(both), text("Which db?: pg; Why?: it scales"));
     assert_eq!(answered(json!({"answers": {}, "response": "neither"})), text("neither"));
-    assert_eq!(used("AskUserQuestion", &input, Stage::Failed("declined")), text("not answered: declined"));
+    assert_eq!(used("AskUserQuestion", &input, CallStage::Failed("declined")), text("not answered: declined"));
 }
 
 #[test]
 fn a_plan_that_is_agreed_on_is_the_plan() {
     let answer = json!({"plan": "do it", "isAgent": false, "filePath": "/home/dev/.claude/plans/a-b.md"});
     let path = "/home/dev/.claude/plans/a-b.md".to_owned();
-    assert_eq!(used("ExitPlanMode", &json!({}), Stage::Answered(&answer)), [Fact::PlanFile { path }]);
-    assert_eq!(used("ExitPlanMode", &json!({"plan": "p"}), Stage::Answered(&json!({"plan": "p"}))), []);
-    let read = used("Read", &json!({"file_path": "docs/plan.md"}), Stage::Answered(&json!({})));
+    assert_eq!(used("ExitPlanMode", &json!({}), CallStage::Answered(&answer)), [Fact::PlanFile { path }]);
+    assert_eq!(used("ExitPlanMode", &json!({"plan": "p"}), CallStage::Answered(&json!({"plan": "p"}))), []);
+    let read = used("Read", &json!({"file_path": "docs/plan.md"}), CallStage::Answered(&json!({})));
     assert_eq!(read, [Fact::PlanFile { path: "/proj/docs/plan.md".to_owned() }]);
-    assert_eq!(used("Read", &json!({"file_path": "src/main.rs"}), Stage::Answered(&json!({}))), []);
+    assert_eq!(used("Read", &json!({"file_path": "src/main.rs"}), CallStage::Answered(&json!({}))), []);
 }
 
 #[test]
 fn a_helper_reads_no_plan_for_the_lead() {
     let input = json!({"file_path": "/proj/plan.md"});
-    let stage = Stage::Answered(&Value::Null);
+    let stage = CallStage::Answered(&Value::Null);
     let facts =
         tools::facts(&Use { call: "c1", tool: "Write", input: &input, stage, by: Some("a1"), dir: Path::new("") });
     assert_eq!(facts, [Fact::FileChanged { path: "/proj/plan.md".to_owned(), by: Some("a1".to_owned()) }]);
@@ -197,10 +197,10 @@ fn teammates_are_helpers_that_go_on() {
         helper: helper.to_owned(),
         kind: kind.to_owned(),
     };
-    assert_eq!(used("Agent", &input, Stage::Answered(&spawned)), [runs(Some("c1"), "w1@t", "dev")]);
+    assert_eq!(used("Agent", &input, CallStage::Answered(&spawned)), [runs(Some("c1"), "w1@t", "dev")]);
     let sent = |to: &str, success: bool| {
         let input = json!({"to": to, "message": "more"});
-        used("SendMessage", &input, Stage::Answered(&json!({"success": success})))
+        used("SendMessage", &input, CallStage::Answered(&json!({"success": success})))
     };
     assert_eq!(sent("w1@t", true), [runs(None, "w1@t", "")]);
     assert_eq!(sent("a9ead83eed496aa62", true), [runs(None, "a9ead83eed496aa62", "")]);
@@ -213,15 +213,16 @@ fn a_helper_that_could_not_go_on_is_told_so() {
     let ended = |outcome, words: &str| {
         [Fact::HelperEnded { call: Some("c1".to_owned()), helper: None, outcome, words: words.to_owned() }]
     };
-    assert_eq!(used("Task", &json!({}), Stage::Failed("no such kind")), ended(Outcome::Failed, "no such kind"));
+    assert_eq!(used("Task", &json!({}), CallStage::Failed("no such kind")), ended(Outcome::Failed, "no such kind"));
     let refused = "The user doesn't want to proceed with this tool use.";
-    assert_eq!(used("Task", &json!({}), Stage::Failed(refused)), ended(Outcome::Stopped, refused));
+    assert_eq!(used("Task", &json!({}), CallStage::Failed(refused)), ended(Outcome::Stopped, refused));
     let words = json!([{"type": "text", "text": "3 files"}, {"type": "text", "text": "agentId: a1 (use …)"}]);
-    assert_eq!(used("Task", &json!({}), Stage::Answered(&words)), ended(Outcome::Finished, "3 files"));
-    let stopped = used("TaskStop", &json!({"task_id": "x1"}), Stage::Answered(&json!({"task_type": "local_agent"})));
+    assert_eq!(used("Task", &json!({}), CallStage::Answered(&words)), ended(Outcome::Finished, "3 files"));
+    let stopped =
+        used("TaskStop", &json!({"task_id": "x1"}), CallStage::Answered(&json!({"task_type": "local_agent"})));
     assert!(matches!(&stopped[..], [Fact::HelperEnded { outcome: Outcome::Stopped, .. }]), "{stopped:?}");
     let shell = json!({"task_type": "local_bash"});
-    assert_eq!(used("TaskStop", &json!({"task_id": "b1"}), Stage::Answered(&shell)), []);
+    assert_eq!(used("TaskStop", &json!({"task_id": "b1"}), CallStage::Answered(&shell)), []);
 }
 
 #[test]

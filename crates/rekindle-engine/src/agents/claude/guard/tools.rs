@@ -4,7 +4,7 @@ use rekindle_core::guard::fact::{self, Fact, Outcome, Todo};
 use serde_json::Value;
 
 use super::super::super::fields;
-use super::super::super::hook_events::{self, DESCRIPTION_MAX_BYTES, Stage, Use};
+use super::super::super::hook_events::{self, CallStage, DESCRIPTION_MAX_BYTES, Use};
 
 /// How much of what was given to a foreign tool is shown: enough to know which thing it was done to.
 const FOREIGN_INPUT_MAX_BYTES: usize = 300;
@@ -51,7 +51,7 @@ pub fn task(task: &Value) -> Option<Fact> {
 fn helper(used: &Use<'_>) -> Vec<Fact> {
     let call = Some(used.call.to_owned());
     match used.stage {
-        Stage::Called => {
+        CallStage::Called => {
             let name = used.given("name").or_else(|| used.given("description")).unwrap_or_default();
             vec![Fact::HelperCalled {
                 call: used.call.to_owned(),
@@ -60,7 +60,7 @@ fn helper(used: &Use<'_>) -> Vec<Fact> {
                 prompt: fact::text(used.given("prompt").unwrap_or_default()),
             }]
         }
-        Stage::Answered(answer) => {
+        CallStage::Answered(answer) => {
             let given = ["agentId", "agent_id", "teammate_id"].into_iter().find_map(|name| fields::text(answer, name));
             let helper = given.filter(|id| !id.is_empty()).map(str::to_owned);
             let mut facts = Vec::new();
@@ -75,7 +75,7 @@ fn helper(used: &Use<'_>) -> Vec<Fact> {
             }
             facts
         }
-        Stage::Failed(words) => {
+        CallStage::Failed(words) => {
             let stopped = words.contains("doesn't want to") || words.contains("interrupted");
             let outcome = if stopped { Outcome::Stopped } else { Outcome::Failed };
             vec![Fact::HelperEnded { call, helper: None, outcome, words: fact::text(words) }]
@@ -94,7 +94,7 @@ fn without_own_notes(words: &str) -> &str {
 
 /// A helper that is written to goes on. A bare name is not its id, and one that is not known cannot be told.
 fn message(used: &Use<'_>) -> Option<Fact> {
-    let Stage::Answered(answer) = used.stage else {
+    let CallStage::Answered(answer) = used.stage else {
         return None;
     };
     let went = answer.get("success").and_then(Value::as_bool).unwrap_or(false);
@@ -108,7 +108,7 @@ fn is_helper_id(text: &str) -> bool {
 }
 
 fn stopped(used: &Use<'_>) -> Option<Fact> {
-    let Stage::Answered(answer) = used.stage else {
+    let CallStage::Answered(answer) = used.stage else {
         return None;
     };
     let task = used.given("task_id").or_else(|| used.given("shell_id"))?;
@@ -124,21 +124,21 @@ fn stopped(used: &Use<'_>) -> Option<Fact> {
 fn changed(used: &Use<'_>) -> Vec<Fact> {
     let path = used.given("file_path").or_else(|| used.given("notebook_path"));
     match (used.stage, path) {
-        (Stage::Answered(_), Some(path)) => used.changed(path),
+        (CallStage::Answered(_), Some(path)) => used.changed(path),
         _ => Vec::new(),
     }
 }
 
 fn read(used: &Use<'_>) -> Option<Fact> {
-    matches!(used.stage, Stage::Answered(_)).then(|| used.plan(used.given("file_path")?))?
+    matches!(used.stage, CallStage::Answered(_)).then(|| used.plan(used.given("file_path")?))?
 }
 
 fn command(used: &Use<'_>) -> Option<Fact> {
     let line = used.given("command")?;
     match used.stage {
-        Stage::Called => None,
-        Stage::Failed(words) => Some(used.command(line, Some(words), "")),
-        Stage::Answered(answer) => {
+        CallStage::Called => None,
+        CallStage::Failed(words) => Some(used.command(line, Some(words), "")),
+        CallStage::Answered(answer) => {
             let part = |name: &str| fields::text(answer, name).unwrap_or_default();
             let printed = match answer {
                 Value::Object(_) if part("stderr").is_empty() => part("stdout").to_owned(),
@@ -156,9 +156,9 @@ fn foreign(used: &Use<'_>) -> Option<Fact> {
     let input = if used.input.is_null() { String::new() } else { used.input.to_string() };
     let line = format!("{} {}", used.tool, fact::bounded(&input, FOREIGN_INPUT_MAX_BYTES));
     match used.stage {
-        Stage::Called => None,
-        Stage::Failed(words) => Some(used.command(&line, Some(words), "")),
-        Stage::Answered(answer) => {
+        CallStage::Called => None,
+        CallStage::Failed(words) => Some(used.command(&line, Some(words), "")),
+        CallStage::Answered(answer) => {
             let printed = fields::words(answer.get("content").unwrap_or(answer));
             Some(used.command(&line, None, &printed))
         }
@@ -166,7 +166,7 @@ fn foreign(used: &Use<'_>) -> Option<Fact> {
 }
 
 fn created(used: &Use<'_>) -> Option<Fact> {
-    let Stage::Answered(answer) = used.stage else {
+    let CallStage::Answered(answer) = used.stage else {
         return None;
     };
     // As the model sees it: "Task #1 created successfully: …".
@@ -189,7 +189,7 @@ fn created(used: &Use<'_>) -> Option<Fact> {
 
 fn updated(used: &Use<'_>) -> Vec<Fact> {
     let went = match used.stage {
-        Stage::Answered(answer) => answer.get("success").and_then(Value::as_bool).unwrap_or(true),
+        CallStage::Answered(answer) => answer.get("success").and_then(Value::as_bool).unwrap_or(true),
         _ => false,
     };
     let Some(task) = id(used.input, "taskId").filter(|_| went) else {
@@ -217,7 +217,7 @@ fn updated(used: &Use<'_>) -> Vec<Fact> {
 
 fn listed(used: &Use<'_>) -> Vec<Fact> {
     match used.stage {
-        Stage::Answered(answer) => fields::list(answer, "tasks").iter().filter_map(task).collect(),
+        CallStage::Answered(answer) => fields::list(answer, "tasks").iter().filter_map(task).collect(),
         _ => Vec::new(),
     }
 }
@@ -227,15 +227,15 @@ fn todos(used: &Use<'_>) -> Option<Fact> {
         let text = fact::text(fields::text(todo, "content")?);
         Some(Todo { text, status: hook_events::status(fields::text(todo, "status")?)? })
     };
-    matches!(used.stage, Stage::Answered(_))
+    matches!(used.stage, CallStage::Answered(_))
         .then(|| Fact::Todos { items: fields::list(used.input, "todos").iter().filter_map(item).collect() })
 }
 
 fn question(used: &Use<'_>) -> Option<Fact> {
     match used.stage {
-        Stage::Called => hook_events::asked(used),
-        Stage::Answered(answer) => Some(hook_events::answered(used, answer)),
-        Stage::Failed(words) => {
+        CallStage::Called => hook_events::asked(used),
+        CallStage::Answered(answer) => Some(hook_events::answered(used, answer)),
+        CallStage::Failed(words) => {
             let text = fact::bounded(&format!("not answered: {words}"), FOREIGN_INPUT_MAX_BYTES);
             Some(Fact::Answered { call: used.call.to_owned(), text })
         }
@@ -243,7 +243,7 @@ fn question(used: &Use<'_>) -> Option<Fact> {
 }
 
 fn plan(used: &Use<'_>) -> Option<Fact> {
-    let Stage::Answered(answer) = used.stage else {
+    let CallStage::Answered(answer) = used.stage else {
         return None;
     };
     let path = fields::text(answer, "filePath").or_else(|| used.given("planFilePath"))?;

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::super::super::fields;
 use super::super::super::guard_adapter::Transcript;
-use super::super::super::hook_events::{self, Stage, Use};
+use super::super::super::hook_events::{self, CallStage, Use};
 use super::{prompt, tools};
 
 /// Calls without an answer that are kept: a message has a few, and what was never answered was never done.
@@ -90,7 +90,7 @@ impl Lines {
         if let Some((call, failure)) = prompt::background(text)
             && let (Some(input), Some(failure)) = (self.background.remove(&call), failure)
         {
-            let stage = Stage::Failed(&failure);
+            let stage = CallStage::Failed(&failure);
             let used = Use { call: &call, tool: "Bash", input: &input, stage, by: None, dir: Path::new("") };
             facts.extend(tools::facts(&used));
         }
@@ -130,7 +130,7 @@ impl Lines {
             return Vec::new();
         };
         let input = part.get("input").cloned().unwrap_or_default();
-        let mut facts = facts(line, call, tool, &input, Stage::Called);
+        let mut facts = facts(line, call, tool, &input, CallStage::Called);
         facts.push(fact::called(call, &format!("{tool} {}", given(&input))));
         if self.open.len() >= MAX_OPEN {
             self.open.clear();
@@ -151,13 +151,13 @@ impl Lines {
         };
         let content = part.get("content").unwrap_or(&Value::Null);
         if failed {
-            let mut facts = facts(line, call, &tool, &input, Stage::Failed(&fields::words(content)));
+            let mut facts = facts(line, call, &tool, &input, CallStage::Failed(&fields::words(content)));
             facts.push(returned);
             return facts;
         }
         let structured = line.get("toolUseResult").filter(|result| result.is_object());
         let answer = structured.unwrap_or(content);
-        let mut facts = facts(line, call, &tool, &input, Stage::Answered(answer));
+        let mut facts = facts(line, call, &tool, &input, CallStage::Answered(answer));
         if !facts.iter().any(|fact| matches!(fact, Fact::Command { .. })) {
             facts.push(returned);
         }
@@ -171,7 +171,7 @@ impl Lines {
     }
 }
 
-fn facts(line: &Value, call: &str, tool: &str, input: &Value, stage: Stage<'_>) -> Vec<Fact> {
+fn facts(line: &Value, call: &str, tool: &str, input: &Value, stage: CallStage<'_>) -> Vec<Fact> {
     let dir = Path::new(fields::text(line, "cwd").unwrap_or_default());
     tools::facts(&Use { call, tool, input, stage, by: None, dir })
 }

@@ -6,10 +6,10 @@ use rekindle_core::guard::fact::{Fact, Outcome};
 use serde_json::json;
 
 use super::super::super::KINDS;
-use super::super::super::hook_events::{Stage, Use};
+use super::super::super::hook_events::{CallStage, Use};
 use super::*;
 
-fn used(tool: &str, input: &Value, stage: Stage<'_>) -> Vec<Fact> {
+fn used(tool: &str, input: &Value, stage: CallStage<'_>) -> Vec<Fact> {
     tools::facts(&Use { call: "c1", tool, input, stage, by: None, dir: Path::new("/proj") })
 }
 
@@ -39,7 +39,7 @@ fn the_files_of_a_patch_are_all_that_it_touches() {
     let patch = "*** Begin Patch\n*** Add File: a b.txt\n+*** Add File: no.txt\n*** Update File: old.rs\n\
                  *** Move to: new.rs\n@@\n-x\n+y\n*** Delete File: /abs/gone.md\n*** End Patch\n";
     let changed = |input: &Value, answer: &str| {
-        let facts = used("apply_patch", input, Stage::Answered(&json!(answer)));
+        let facts = used("apply_patch", input, CallStage::Answered(&json!(answer)));
         let path = |fact: Fact| match fact {
             Fact::FileChanged { path, .. } => path,
             other => panic!("{other:?}"),
@@ -55,19 +55,19 @@ fn the_files_of_a_patch_are_all_that_it_touches() {
 #[test]
 fn helpers_are_known_by_every_tool_about_them() {
     let input = json!({"message": "Count the files\nand report", "agent_type": "explorer"});
-    let called = used("multi_agent_v1spawn_agent", &input, Stage::Called);
+    let called = used("multi_agent_v1spawn_agent", &input, CallStage::Called);
     let Fact::HelperCalled { name, kind, prompt, .. } = &called[0] else {
         panic!("{called:?}");
     };
     assert_eq!((name.as_str(), kind.as_str()), ("Count the files", "explorer"));
     assert_eq!(prompt, "Count the files\nand report");
-    let refused = used("spawn_agent", &input, Stage::Answered(&json!("collab spawn failed: too many agents")));
+    let refused = used("spawn_agent", &input, CallStage::Answered(&json!("collab spawn failed: too many agents")));
     assert!(matches!(&refused[..], [Fact::HelperEnded { outcome: Outcome::Failed, .. }]), "{refused:?}");
 
     let status = json!({"status": {
         "h1": {"completed": "done"}, "h2": {"errored": "broke"}, "h3": "running", "h4": "shutdown",
     }, "timed_out": true});
-    let waited = used("wait_agent", &json!({"targets": []}), Stage::Answered(&json!(status.to_string())));
+    let waited = used("wait_agent", &json!({"targets": []}), CallStage::Answered(&json!(status.to_string())));
     let expected = [
         ended("h1", Outcome::Finished, "done"),
         ended("h2", Outcome::Failed, "broke"),
@@ -75,17 +75,17 @@ fn helpers_are_known_by_every_tool_about_them() {
     ];
     assert_eq!(waited, expected);
     let close = json!({"target": "h3"});
-    let closed = used("close_agent", &close, Stage::Answered(&json!("{\"previous_status\":\"running\"}")));
+    let closed = used("close_agent", &close, CallStage::Answered(&json!("{\"previous_status\":\"running\"}")));
     assert_eq!(closed, [ended("h3", Outcome::Stopped, "")]);
     let runs = Fact::HelperRuns { call: None, helper: "h3".to_owned(), kind: String::new() };
-    assert_eq!(used("send_input", &close, Stage::Answered(&json!("{\"submission_id\":\"x\"}"))), [runs]);
-    assert_eq!(used("send_input", &close, Stage::Answered(&json!("agent with id h3 not found"))), []);
+    assert_eq!(used("send_input", &close, CallStage::Answered(&json!("{\"submission_id\":\"x\"}"))), [runs]);
+    assert_eq!(used("send_input", &close, CallStage::Answered(&json!("agent with id h3 not found"))), []);
 }
 
 #[test]
 fn a_command_s_end_is_told_where_it_is_known() {
     let failure = |answer: &str| {
-        let facts = used("exec_command", &json!({"cmd": "make"}), Stage::Answered(&json!(answer)));
+        let facts = used("exec_command", &json!({"cmd": "make"}), CallStage::Answered(&json!(answer)));
         match &facts[..] {
             [Fact::Command { line, failure, printed, .. }] if line == "make" => (failure.clone(), printed.clone()),
             other => panic!("{other:?}"),
@@ -97,7 +97,7 @@ fn a_command_s_end_is_told_where_it_is_known() {
     let well = told.replace("code 2", "code 0");
     assert_eq!(failure(&well), (None, "bad".to_owned()));
     assert_eq!(failure("just output"), (None, "just output".to_owned()));
-    let listed = used("shell", &json!({"command": ["bash", "-lc", "ls"]}), Stage::Answered(&json!("x")));
+    let listed = used("shell", &json!({"command": ["bash", "-lc", "ls"]}), CallStage::Answered(&json!("x")));
     assert!(matches!(&listed[..], [Fact::Command { line, .. }] if line == "ls"), "{listed:?}");
 }
 
@@ -106,13 +106,13 @@ fn questions_are_answered_by_their_ids() {
     let input = json!({"questions": [{"id": "db", "question": "Which db?", "options": [{"label": "pg"}]}]});
     let call = "c1".to_owned();
     let asked = Fact::Asked { call: call.clone(), text: "Which db? (pg)".to_owned() };
-    assert_eq!(used("request_user_input", &input, Stage::Called), [asked]);
+    assert_eq!(used("request_user_input", &input, CallStage::Called), [asked]);
     let answer = json!("{\"answers\":{\"db\":{\"answers\":[\"pg\",\"later\"]}}}");
     let answered = |text: &str| [Fact::Answered { call: call.clone(), text: text.to_owned() }];
-    assert_eq!(used("request_user_input", &input, Stage::Answered(&answer)), answered("pg, later"));
+    assert_eq!(used("request_user_input", &input, CallStage::Answered(&answer)), answered("pg, later"));
     let refused = json!("request_user_input is unavailable in Default mode");
     let words = "not answered: request_user_input is unavailable in Default mode";
-    assert_eq!(used("request_user_input", &input, Stage::Answered(&refused)), answered(words));
+    assert_eq!(used("request_user_input", &input, CallStage::Answered(&refused)), answered(words));
 }
 
 #[test]

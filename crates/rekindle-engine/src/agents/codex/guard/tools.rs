@@ -7,7 +7,7 @@ use rekindle_core::guard::fact::{self, Fact, Outcome, Todo};
 use serde_json::Value;
 
 use super::super::super::fields;
-use super::super::super::hook_events::{self, Stage, Use};
+use super::super::super::hook_events::{self, CallStage, Use};
 
 /// The kind of a helper where none is asked for, as the program itself names it.
 const DEFAULT_KIND: &str = "default";
@@ -74,7 +74,7 @@ fn plain(tool: &str) -> &str {
 fn spawned(used: &Use<'_>) -> Option<Fact> {
     let kind = fact::text(used.given("agent_type").unwrap_or(DEFAULT_KIND));
     match used.stage {
-        Stage::Called => {
+        CallStage::Called => {
             let items = || fields::words(used.input.get("items").unwrap_or(&Value::Null));
             let prompt = used.given("message").map_or_else(items, str::to_owned);
             let first = fact::bounded(prompt.lines().next().unwrap_or_default(), NAME_MAX_BYTES);
@@ -82,7 +82,7 @@ fn spawned(used: &Use<'_>) -> Option<Fact> {
             let prompt = fact::text(&prompt);
             Some(Fact::HelperCalled { call: used.call.to_owned(), name, kind, prompt })
         }
-        Stage::Answered(answer) => {
+        CallStage::Answered(answer) => {
             let call = Some(used.call.to_owned());
             // What is no JSON is the reason why nothing was started.
             let Some(answer) = structured(answer) else {
@@ -93,7 +93,7 @@ fn spawned(used: &Use<'_>) -> Option<Fact> {
                 ["agent_id", "agent_path", "task_name"].into_iter().find_map(|name| fields::text(&answer, name));
             Some(Fact::HelperRuns { call, helper: fact::text(given?), kind })
         }
-        Stage::Failed(words) => {
+        CallStage::Failed(words) => {
             let (call, words) = (Some(used.call.to_owned()), fact::text(words));
             Some(Fact::HelperEnded { call, helper: None, outcome: Outcome::Failed, words })
         }
@@ -101,7 +101,7 @@ fn spawned(used: &Use<'_>) -> Option<Fact> {
 }
 
 fn waited(used: &Use<'_>) -> Vec<Fact> {
-    let Stage::Answered(answer) = used.stage else {
+    let CallStage::Answered(answer) = used.stage else {
         return Vec::new();
     };
     let answer = structured(answer).unwrap_or_default();
@@ -110,7 +110,7 @@ fn waited(used: &Use<'_>) -> Vec<Fact> {
 }
 
 fn closed(used: &Use<'_>) -> Option<Fact> {
-    let Stage::Answered(answer) = used.stage else {
+    let CallStage::Answered(answer) = used.stage else {
         return None;
     };
     let helper = used.given("target").or_else(|| used.given("id"))?;
@@ -125,7 +125,7 @@ fn closed(used: &Use<'_>) -> Option<Fact> {
 }
 
 fn goes_on(used: &Use<'_>) -> Option<Fact> {
-    let went = matches!(used.stage, Stage::Answered(answer) if structured(answer).is_some());
+    let went = matches!(used.stage, CallStage::Answered(answer) if structured(answer).is_some());
     let helper = used.given("target").or_else(|| used.given("id")).filter(|_| went)?;
     Some(Fact::HelperRuns { call: None, helper: fact::text(helper), kind: String::new() })
 }
@@ -137,9 +137,9 @@ fn command(used: &Use<'_>) -> Option<Fact> {
     };
     let line = used.given("command").or_else(|| used.given("cmd")).map(str::to_owned).or_else(words)?;
     match used.stage {
-        Stage::Called => None,
-        Stage::Failed(why) => Some(used.command(&line, Some(why), "")),
-        Stage::Answered(answer) => {
+        CallStage::Called => None,
+        CallStage::Failed(why) => Some(used.command(&line, Some(why), "")),
+        CallStage::Answered(answer) => {
             let answer = fields::words(answer);
             let (code, printed) = outcome(&answer);
             match code {
@@ -165,7 +165,7 @@ fn outcome(answer: &str) -> (Option<i64>, &str) {
 }
 
 fn patched(used: &Use<'_>) -> Vec<Fact> {
-    let Stage::Answered(answer) = used.stage else {
+    let CallStage::Answered(answer) = used.stage else {
         return Vec::new();
     };
     if outcome(&fields::words(answer)).0.is_some_and(|code| code != 0) {
@@ -181,7 +181,7 @@ fn todos(used: &Use<'_>) -> Option<Fact> {
         let text = fact::text(fields::text(todo, "step")?);
         Some(Todo { text, status: hook_events::status(fields::text(todo, "status")?)? })
     };
-    let Stage::Answered(answer) = used.stage else {
+    let CallStage::Answered(answer) = used.stage else {
         return None;
     };
     let refused = fields::words(answer).starts_with("unsupported call");
@@ -194,18 +194,18 @@ fn question(used: &Use<'_>) -> Option<Fact> {
         Some(Fact::Answered { call: used.call.to_owned(), text })
     };
     match used.stage {
-        Stage::Called => hook_events::asked(used),
-        Stage::Answered(answer) => match structured(answer) {
+        CallStage::Called => hook_events::asked(used),
+        CallStage::Answered(answer) => match structured(answer) {
             Some(answer) => Some(hook_events::answered(used, &answer)),
             None => not(&fields::words(answer)),
         },
-        Stage::Failed(words) => not(words),
+        CallStage::Failed(words) => not(words),
     }
 }
 
 /// Tools of others may change the world as a command does.
 fn foreign(used: &Use<'_>) -> Option<Fact> {
-    let Stage::Answered(answer) = used.stage else {
+    let CallStage::Answered(answer) = used.stage else {
         return None;
     };
     let line = format!("{} {}", used.tool, fact::bounded(&used.input.to_string(), FOREIGN_INPUT_MAX_BYTES));

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::super::super::fields;
 use super::super::super::guard_adapter::Transcript;
-use super::super::super::hook_events::{self, Stage, Use};
+use super::super::super::hook_events::{self, CallStage, Use};
 use super::tools;
 
 /// Calls without an answer that are kept: a turn has a few, and what was never answered was never done.
@@ -99,7 +99,7 @@ impl Lines {
         };
         let group = fields::text(item, "namespace").filter(|group| group.starts_with("mcp__"));
         let tool = group.map_or_else(|| name.to_owned(), |group| format!("{group}__{name}"));
-        let mut facts = self.facts(call, &tool, &input, Stage::Called);
+        let mut facts = self.facts(call, &tool, &input, CallStage::Called);
         facts.push(fact::called(call, &format!("{tool} {}", given(&input))));
         if self.open.len() >= MAX_OPEN {
             self.open.clear();
@@ -114,7 +114,7 @@ impl Lines {
         };
         let mut facts = match self.open.remove(call) {
             Some((tool, input)) => {
-                self.facts(call, &tool, &input, Stage::Answered(item.get("output").unwrap_or(&Value::Null)))
+                self.facts(call, &tool, &input, CallStage::Answered(item.get("output").unwrap_or(&Value::Null)))
             }
             None => Vec::new(),
         };
@@ -146,7 +146,7 @@ impl Lines {
                 let printed = fields::text(item, "aggregated_output").unwrap_or_default();
                 let code = item.get("exit_code").and_then(Value::as_i64);
                 let failure = code.filter(|code| *code != 0).map(|code| format!("exit code {code}\n{printed}"));
-                vec![self.used(call, "exec_command", &Value::Null, Stage::Called).command(
+                vec![self.used(call, "exec_command", &Value::Null, CallStage::Called).command(
                     line,
                     failure.as_deref(),
                     printed,
@@ -156,7 +156,7 @@ impl Lines {
                 self.open.remove(call);
                 let went = fields::text(item, "status") == Some("completed");
                 let changes = item.get("changes").and_then(Value::as_object).filter(|_| went);
-                let used = self.used(call, "apply_patch", &Value::Null, Stage::Called);
+                let used = self.used(call, "apply_patch", &Value::Null, CallStage::Called);
                 let moved = |change: &Value| fields::text(change, "move_path").map(str::to_owned);
                 let paths = |(path, change): (&String, &Value)| [Some(path.clone()), moved(change)];
                 let paths = changes.into_iter().flatten().flat_map(paths).flatten();
@@ -166,11 +166,11 @@ impl Lines {
         }
     }
 
-    fn facts(&self, call: &str, tool: &str, input: &Value, stage: Stage<'_>) -> Vec<Fact> {
+    fn facts(&self, call: &str, tool: &str, input: &Value, stage: CallStage<'_>) -> Vec<Fact> {
         tools::facts(&self.used(call, tool, input, stage))
     }
 
-    fn used<'a>(&'a self, call: &'a str, tool: &'a str, input: &'a Value, stage: Stage<'a>) -> Use<'a> {
+    fn used<'a>(&'a self, call: &'a str, tool: &'a str, input: &'a Value, stage: CallStage<'a>) -> Use<'a> {
         Use { call, tool, input, stage, by: None, dir: Path::new(&self.dir) }
     }
 }

@@ -1,0 +1,152 @@
+//! `rekindle task add` and `rekindle task edit`: what a person changes in the plan of a run, a task at a time.
+
+use clap::Args;
+use rekindle_core::duration;
+use rekindle_core::ids::{AgentName, TaskId};
+use rekindle_core::input::{NewTask, Order, TaskEdit};
+
+use super::Context;
+use crate::commands::plan::reload::state_of;
+use crate::error::{CliError, Result};
+use crate::exit_code::Exit;
+use crate::view::task_id;
+
+/// Add a task to the run
+///
+/// It starts after the tasks named with --after. The plan's file is not changed: `rekindle plan export` writes the plan as it is
+/// now. In a finished run it is work again: continue with `rekindle run PLAN`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  rekindle task add \"Document the API\" --after T3 --accept \"test -s docs/api.md\""
+)]
+pub(super) struct AddArgs {
+    /// What is to be done, in one line
+    title: String,
+    /// The task, in full
+    #[arg(long, value_name = "TEXT", default_value = "", allow_hyphen_values = true)]
+    text: String,
+    /// A task that must be complete before it; may be given several times
+    #[arg(long, value_name = "TASK")]
+    after: Vec<String>,
+    /// A command that must exit 0; may be given several times
+    #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
+    accept: Vec<String>,
+    /// A file that must exist; may be given several times
+    #[arg(long, value_name = "FILE")]
+    artifact: Vec<String>,
+    /// The agent that does it
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// How long it may take, such as 20m
+    #[arg(long, value_name = "TIME")]
+    timeout: Option<String>,
+    /// Its id [default: the next free number, such as T7]
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+}
+
+/// Change a task of the run
+///
+/// Other text reopens the task. Other checks alone make rekindle prove the existing work again, without an agent. Everything
+/// else counts from the next attempt on. The plan's file is not changed.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  rekindle task edit T3 --accept \"cargo test -p parser\"\n  rekindle task edit T3 --timeout 1h"
+)]
+pub(super) struct EditArgs {
+    /// The task
+    task: String,
+    /// Its title
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    title: Option<String>,
+    /// Its text, in full
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    text: Option<String>,
+    /// Its checks, all of them; an empty one means none
+    #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
+    accept: Vec<String>,
+    /// Files that must exist, all of them; an empty one means none
+    #[arg(long, value_name = "FILE")]
+    artifact: Vec<String>,
+    /// Tasks that must be complete before it, all of them; an empty one means none
+    #[arg(long, value_name = "TASK")]
+    after: Vec<String>,
+    /// The agent that does it
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// How long it may take, such as 20m
+    #[arg(long, value_name = "TIME")]
+    timeout: Option<String>,
+}
+
+/// A new task from words: used by every view.
+///
+/// # Errors
+/// When a word is none that a task can have.
+pub(crate) fn named(id: Option<&str>, context: &crate::project::Project) -> Result<TaskId> {
+    match id {
+        Some(id) => task_id(id),
+        None => {
+            let free = state_of(context)?.free_task_id();
+            free.ok_or_else(|| CliError::usage("no number is free for the task").hint("name it: --id ID"))
+        }
+    }
+}
+
+pub(super) fn add(args: &AddArgs, context: &Context) -> Result<Exit> {
+    let id = named(args.id.as_deref(), &context.project)?;
+    let new = NewTask {
+        id: id.clone(),
+        title: args.title.clone(),
+        text: args.text.clone(),
+        after: args.after.iter().map(|name| task_id(name)).collect::<Result<_>>()?,
+        accept: args.accept.clone(),
+        artifacts: paths(&args.artifact)?,
+        agent: agent(args.agent.as_deref())?,
+        timeout_ms: timeout(args.timeout.as_deref())?,
+    };
+    context.order(&Order::Add(Box::new(new)), &format!("task {id} is added"))
+}
+
+pub(super) fn edit(args: &EditArgs, context: &Context) -> Result<Exit> {
+    let task = task_id(&args.task)?;
+    let after = given(&args.after).map(|names| names.iter().map(|name| task_id(name)).collect::<Result<_>>());
+    let edit = TaskEdit {
+        title: args.title.clone(),
+        text: args.text.clone(),
+        accept: given(&args.accept),
+        artifacts: given(&args.artifact).map(|files| paths(&files)).transpose()?,
+        after: after.transpose()?,
+        agent: agent(args.agent.as_deref())?,
+        timeout_ms: timeout(args.timeout.as_deref())?,
+    };
+    if edit == TaskEdit::default() {
+        return Err(
+            CliError::usage("nothing was said to change").hint("such as: --text TEXT, --accept COMMAND, --timeout 1h")
+        );
+    }
+    context.order(&Order::Edit { task: task.clone(), edit: Box::new(edit) }, &format!("task {task} is changed"))
+}
+
+/// Values that replace all; an empty one alone means none.
+fn given(values: &[String]) -> Option<Vec<String>> {
+    let filled: Vec<String> = values.iter().filter(|value| !value.trim().is_empty()).cloned().collect();
+    (!values.is_empty()).then_some(filled)
+}
+
+fn paths(files: &[String]) -> Result<Vec<String>> {
+    let path = |file: &String| {
+        rekindle_core::plan::workspace_path(file).map_err(|why| CliError::usage(format!("the artifact {file} {why}")))
+    };
+    files.iter().map(path).collect()
+}
+
+fn agent(name: Option<&str>) -> Result<Option<AgentName>> {
+    let named = name.map(AgentName::new).transpose();
+    named.map_err(|error| CliError::usage("that is no name of an agent").because(&error))
+}
+
+fn timeout(text: Option<&str>) -> Result<Option<u64>> {
+    let read = text.map(duration::parse).transpose();
+    read.map_err(|error| CliError::usage("bad timeout").because(&error).hint(error.hint()))
+}
