@@ -45,10 +45,28 @@ const REFUSALS: &[&str] = &[
     "at_watches",
     "at_looks",
     "at_memory",
+    "at_more_memory",
+    "at_waits",
+    "at_messages",
+    "at_places_and_copies",
+    "at_settings_of_processes",
+    "at_new_programs",
     "at_removals",
     "at_pipes",
     "at_file_systems",
     "at_names_and_owners",
+];
+
+/// The same at the processes that hold and become an agent.
+const REFUSALS_BELOW: &[&str] = &[
+    "at_the_shim_first_part",
+    "at_the_shim_second_part",
+    "at_the_shim_third_part",
+    "at_the_shim_fourth_part",
+    "at_the_stub_first_part",
+    "at_the_stub_second_part",
+    "at_the_stub_third_part",
+    "at_the_stub_fourth_part",
 ];
 
 /// Tests of the damage campaign.
@@ -173,7 +191,9 @@ impl Campaign {
             Kind::Power => self.test(kind, "power::", &[("REKINDLE_POWER_ROUNDS", &POWER_ROUNDS.to_string())]),
             Kind::Damage => self.test(kind, DAMAGES[turn % DAMAGES.len()], &[("REKINDLE_E2E_ALL", "1")]),
             Kind::Refusal => {
-                let test = format!("refusal_points::{}", REFUSALS[turn % REFUSALS.len()]);
+                let own = REFUSALS.iter().map(|name| format!("refusal_points::{name}"));
+                let all = own.chain(REFUSALS_BELOW.iter().map(|name| format!("refusal_below::{name}")));
+                let test = all.cycle().nth(turn).unwrap_or_default();
                 self.test(kind, &test, &[("REKINDLE_E2E_ALL", "1")])
             }
             Kind::Sim => self.sim(counted),

@@ -130,6 +130,7 @@ pub(super) fn new_task(index: usize, done: bool, unblocks: u32) -> Task {
         state: if done { TaskState::Complete } else { TaskState::Pending },
         epoch: Epoch(0),
         attempts: 0,
+        begun: 0,
         holder: None,
         started_at: None,
         waited_ms: 0,
@@ -291,6 +292,7 @@ fn dispatched(state: &mut State, event: &Event, fact: &AttemptEvent) {
         orphaned: false,
         idle_since: None,
         refused: 0,
+        numbers: BTreeMap::new(),
         cli_session: CliSession {
             strategy: *strategy,
             resumes: session.clone(),
@@ -364,6 +366,9 @@ fn task_changed(state: &mut State, event: &Event, fact: &TaskEvent) {
     let checked = before.and_then(|task| task.claim.as_ref()).map(|claim| claim.attempt);
     let holder = before.and_then(|task| task.holder).and_then(|holder| state.attempts.get(&holder));
     let ended_by = holder.and_then(|attempt| attempt.cause.clone());
+    if let TaskEvent::TaskStarted { attempt, .. } = fact {
+        number(state, id, *attempt);
+    }
     if let (TaskEvent::ChecksFinished { .. }, Some(attempt)) = (fact, checked) {
         cli_session::checked(state, attempt);
         machine::worked(state);
@@ -383,6 +388,19 @@ fn task_changed(state: &mut State, event: &Event, fact: &TaskEvent) {
         TaskEvent::TaskCompleted { .. } | TaskEvent::WorkflowFailed { .. } | TaskEvent::TaskSkipped { .. }
     ) {
         settle::after_task(state, id);
+    }
+}
+
+/// Numbers an attempt at a task, once however often it begins it.
+fn number(state: &mut State, id: &TaskId, attempt: AttemptId) {
+    let known = |attempt: &Attempt| attempt.numbers.contains_key(id);
+    if state.attempts.get(&attempt).is_none_or(known) {
+        return;
+    }
+    on_task(state, id, |task| task.begun += 1);
+    let number = state.tasks.get(id).map_or(1, |task| task.begun);
+    if let Some(attempt) = state.attempts.get_mut(&attempt) {
+        attempt.numbers.insert(id.clone(), number);
     }
 }
 

@@ -123,7 +123,7 @@ impl Cause {
     /// The cause in words, for a brief and for people.
     pub fn words(&self) -> String {
         match self {
-            Self::Completed => "it finished everything it was given".into(),
+            Self::Completed => "it had nothing left to do".into(),
             Self::ExitedIncomplete => "it ended by itself before its work was complete".into(),
             Self::Crashed { signal: Some(signal), .. } => format!("it was ended by signal {signal}"),
             Self::Crashed { code, .. } => {

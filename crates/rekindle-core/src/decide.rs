@@ -23,6 +23,7 @@ mod strategy;
 mod stream;
 mod team;
 mod timers;
+pub mod turns;
 mod unreported;
 mod usage;
 
@@ -87,6 +88,8 @@ pub fn decide(state: &mut State, now: Time, input: Input) -> Step {
 /// Decides on an input while no coordinator runs: it is put down, but nothing is begun and nothing is brought to an end.
 pub fn record(state: &mut State, now: Time, input: Input) -> Step {
     let mut turn = Turn { now: now.max(state.last_time), state, events: Vec::new() };
+    // Nobody else acts on an order whose moment is over.
+    placed::act_on_due(&mut turn);
     let reply = route(&mut turn, input);
     let events = turn.events;
     Step { events, effects: Vec::new(), reply }

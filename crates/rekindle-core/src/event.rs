@@ -10,7 +10,7 @@ mod body;
 mod facts;
 mod gate;
 mod machine;
-mod name;
+pub mod name;
 mod person;
 mod plan;
 mod review;

@@ -2,7 +2,7 @@
 //! out. Owns what is carried over and what is not; finding files and asking other programs is left to the callers.
 //!
 //! Imported text is a stranger's. It is quoted line by line, so that nothing in it can become a heading, a key or front
-//! matter, and no command for a check is ever taken from it.
+//! matter. Of another tool's tasks no command is ever taken; of a document only those that it names as verification.
 
 mod beads;
 mod checklist;
@@ -108,6 +108,8 @@ pub struct Imported {
     pub tasks: usize,
     /// How many of them are complete already.
     pub done: usize,
+    /// How many commands became checks.
+    pub checks: usize,
     /// What could not be carried over, and what was changed; one line each, fit for a terminal.
     pub remarks: Vec<String>,
 }

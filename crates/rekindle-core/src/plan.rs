@@ -6,6 +6,7 @@ mod bullets;
 mod check;
 mod checklist;
 mod draft;
+mod fold;
 mod front_matter;
 pub mod graph;
 mod heading;
@@ -14,6 +15,7 @@ pub mod nearest;
 mod outline;
 mod problem;
 mod read;
+mod readiness;
 mod settings;
 mod show;
 mod values;
@@ -24,8 +26,11 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
+pub use fold::folded;
 pub use graph::Graph;
+pub use heading::looks_like_order;
 pub use problem::{Problem, Severity, Span};
+pub use readiness::{Finding, Readiness, readiness};
 pub use settings::{FrontMatter, Isolation, Setting};
 pub use show::show;
 pub use values::workspace_path;
@@ -106,6 +111,8 @@ pub struct Parsed {
     pub plan: Option<Plan>,
     /// Errors and warnings in the order of the text.
     pub problems: Vec<Problem>,
+    /// How many tasks were read, also where problems keep the plan from running.
+    pub tasks: usize,
 }
 
 impl Plan {
@@ -151,10 +158,12 @@ pub fn parse(name: &str, bytes: &[u8]) -> Parsed {
     let Some(text) = as_text(bytes, &mut problems) else {
         // A place in bytes that are not all text is counted up to the first that is not.
         let readable = String::from_utf8_lossy(&bytes[..bytes.len().min(PLAN_MAX_BYTES)]);
-        return Parsed { plan: None, problems: problems.finish(&readable) };
+        return Parsed { plan: None, problems: problems.finish(&readable), tasks: 0 };
     };
-    let plan = read::plan(name, text, &mut problems).filter(|_| !problems.any_error());
-    Parsed { plan: plan.map(|plan| Plan { hash: hash(bytes), ..plan }), problems: problems.finish(text) }
+    let plan = read::plan(name, text, &mut problems);
+    let tasks = plan.as_ref().map_or(0, |plan| plan.tasks.len());
+    let plan = plan.filter(|_| !problems.any_error());
+    Parsed { plan: plan.map(|plan| Plan { hash: hash(bytes), ..plan }), problems: problems.finish(text), tasks }
 }
 
 fn as_text<'a>(bytes: &'a [u8], problems: &mut Problems) -> Option<&'a str> {

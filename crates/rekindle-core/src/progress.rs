@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::review::Stage;
 use crate::state::{State, Task, TaskState};
+use crate::view::Counts;
 
 /// How far a run is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,10 +30,10 @@ pub struct Progress {
 impl Progress {
     /// How far the run of a state is.
     pub fn of(state: &State) -> Self {
-        let mut found = Self { total: small(state.tasks.len()), ..Self::default() };
+        let counts = Counts::of_state(state);
+        let mut found = Self { total: small(counts.all), complete: small(counts.complete), ..Self::default() };
         for (id, task) in &state.tasks {
             if task.state.is_terminal() {
-                found.complete += u32::from(task.state == TaskState::Complete);
                 continue;
             }
             let unmet = state.unmet_blockers(id).len();

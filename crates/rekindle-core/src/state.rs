@@ -110,8 +110,9 @@ pub struct Past {
 pub struct Layout(u32);
 
 impl Layout {
-    /// The layout of today: of tasks that ended long ago only what decisions need is kept, and a person's word is known as one.
-    pub const TODAY: Self = Self(3);
+    /// The layout of today: of tasks that ended long ago only what decisions need is kept, a person's word is known as one, and a
+    /// task knows how many attempts have begun it.
+    pub const TODAY: Self = Self(4);
 
     fn first() -> Self {
         Self(1)
@@ -272,6 +273,9 @@ pub struct Attempt {
     pub idle_since: Option<Time>,
     /// Reports refused, to bound what a confused agent writes into the log.
     pub refused: u32,
+    /// Which attempt it is at each task that it has begun, counted for people from 1.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub numbers: BTreeMap<TaskId, u32>,
     #[serde(default)]
     #[serde(rename = "native")]
     pub cli_session: CliSession,

@@ -2,32 +2,32 @@
 //!
 //! A row holds what a table shows; how it is shown is left to the views.
 
+mod attempts;
+mod counts;
 mod question;
 mod steering;
 mod waits;
+mod waits_for;
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::activity::{Measure, TOKEN_BYTES};
-use crate::cause::Cause;
-use crate::event::{
-    AttemptEvent, Body, Event, GateEvent, Outcome, PauseReason, PersonEvent, RunEvent, SessionEvent, TaskEvent,
-};
+use crate::event::{AttemptEvent, Body, Event, Outcome, PauseReason, PersonEvent, RunEvent, SessionEvent, TaskEvent};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, TaskId};
-use crate::last_words;
 use crate::plan::PlanTask;
 use crate::report::{Checkpoint, Evidence};
 use crate::review::{GivenVerdict, Rework, Stage};
 use crate::role::Role;
-use crate::state::{Attempt, AttemptPhase, RunPhase, State, TaskState};
-use crate::team::{Class, class_of};
-use crate::{strategy::Strategy, time::Time};
+use crate::state::{RunPhase, State, TaskState};
+use crate::time::Time;
 
+pub use attempts::{AttemptRow, attempt_row, number_of};
+pub use counts::Counts;
 pub use question::{QuestionRow, question_row};
 pub use steering::{AttachedRow, PlacedRow, ToldRow};
 pub use waits::{HeldRow, WaitRow};
+pub use waits_for::{Because, BreakerRow, PersonAct, RunSchedule, SetUp, TaskSchedule, Waits, WaitsFor, waits_of};
 
 /// The run, as a table shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,6 +62,9 @@ pub struct RunRow {
     /// Why nothing new is started, while the machine is short of something.
     #[serde(default)]
     pub held: Option<HeldRow>,
+    /// What of the schedule its tasks may wait for.
+    #[serde(default)]
+    pub schedule: RunSchedule,
     /// Orders that the person can still take back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub placed: Vec<PlacedRow>,
@@ -130,6 +133,9 @@ pub struct TaskRow {
     /// Where its checks run, where the plan names environments.
     #[serde(default)]
     pub environments: Vec<String>,
+    /// What of the schedule it may wait for.
+    #[serde(default)]
+    pub schedule: TaskSchedule,
     /// A person decided how it ended.
     #[serde(default)]
     pub by_operator: bool,
@@ -173,50 +179,6 @@ impl TaskRow {
     }
 }
 
-/// An agent's attempt, as a table shows it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct AttemptRow {
-    pub attempt: AttemptId,
-    pub name: AgentName,
-    /// Which `[agents.NAME]` runs it.
-    pub cli: String,
-    pub role: Role,
-    /// `starting`, `running`, `stopping`, `exited` or `ended`.
-    pub state: String,
-    /// The agent's process.
-    pub pid: Option<u32>,
-    pub shim_pid: Option<u32>,
-    pub task: Option<TaskId>,
-    pub tasks: Vec<TaskId>,
-    pub epoch: Epoch,
-    pub started_at: Time,
-    pub ended_at: Option<Time>,
-    pub cause: Option<String>,
-    #[serde(default)]
-    pub kind: String,
-    #[serde(default)]
-    pub strategy: Strategy,
-    #[serde(default)]
-    pub session_id: Option<String>,
-    #[serde(default)]
-    pub model: Option<String>,
-    /// What it has used, and how full its context is; nothing where its program does not say.
-    #[serde(default)]
-    pub measure: Option<Measure>,
-    /// Tokens that rekindle itself said to it: its prompt beyond the plan's words, and messages.
-    #[serde(default)]
-    pub own_tokens: u64,
-    /// How often its context was compacted.
-    #[serde(default)]
-    pub compactions: u32,
-    /// What it said last, in one short line, where it left work open.
-    #[serde(default)]
-    pub last_words: Option<String>,
-    /// How a living one stands in the team.
-    #[serde(default)]
-    pub class: Option<Class>,
-}
-
 /// Rows that events have changed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Touched {
@@ -225,6 +187,8 @@ pub struct Touched {
     pub tasks: BTreeSet<TaskId>,
     pub attempts: BTreeSet<AttemptId>,
     pub questions: BTreeSet<QuestionId>,
+    /// Tasks that ended: their rows are written although little may be known of them a moment later.
+    pub ended: BTreeSet<TaskId>,
 }
 
 impl Touched {
@@ -234,6 +198,7 @@ impl Touched {
             tasks: state.tasks.keys().cloned().collect(),
             attempts: state.attempts.keys().copied().collect(),
             questions: state.questions.keys().copied().collect(),
+            ended: BTreeSet::new(),
         }
     }
 
@@ -257,7 +222,7 @@ impl Touched {
                 self.questions.insert(*id);
                 self.run = true;
             }
-            Body::Gate(GateEvent::GateClosed(_)) => self.run = true,
+            Body::Gate(_) => self.run = true,
             Body::Attempt(AttemptEvent::AttemptEnded { attempt, .. } | AttemptEvent::Dispatched { attempt, .. }) => {
                 let tasks = state.attempts.get(attempt).map(|attempt| attempt.tasks.clone()).unwrap_or_default();
                 self.tasks.extend(tasks);
@@ -271,11 +236,15 @@ impl Touched {
             | Body::Session(_)
             | Body::Task(_)
             | Body::Review(_)
-            | Body::Gate(_)
             | Body::Machine(_)
             | Body::Person(_) => {}
         }
-        if event.task.is_none() && event.agent.is_none() {
+        // What a run waits for as a whole changes with its tasks' stages.
+        let stage = match &event.body {
+            Body::Task(fact) => !matches!(fact, TaskEvent::CheckpointSaved { .. } | TaskEvent::BaselineSeen(_)),
+            body => matches!(body, Body::Review(_)),
+        };
+        if stage || (event.task.is_none() && event.agent.is_none()) {
             self.run = true;
         }
         let task = event.task.as_ref().filter(|task| state.tasks.contains_key(*task));
@@ -283,6 +252,7 @@ impl Touched {
             self.tasks.insert(id.clone());
             if ends_or_opens(&event.body) {
                 self.tasks.extend(dependants(state, id));
+                self.ended.insert(id.clone());
             }
         }
         if let (Some(agent), Some(epoch)) = (&event.agent, event.epoch) {
@@ -343,6 +313,7 @@ pub fn run_row(state: &State) -> Option<RunRow> {
         resumes_at: run.resumes_at,
         waits: state.gates.iter().map(|(account, gate)| WaitRow::of(account, gate)).collect(),
         held: HeldRow::of(state),
+        schedule: RunSchedule::of(state),
         placed: steering::placed(state),
     })
 }
@@ -383,6 +354,7 @@ pub fn task_row(state: &State, id: &TaskId) -> Option<TaskRow> {
         parts: task.workflow.parts.clone(),
         environments: environments_of(state, planned),
         workspace: state.workspace_of(id),
+        schedule: TaskSchedule::of(state, id),
         by_operator: task.workflow.word.is_some() && task.state.is_terminal(),
         removed: task.workflow.removed,
         by_hand: task.workflow.by_hand,
@@ -430,48 +402,4 @@ pub fn shown_state(state: &State, id: &TaskId) -> (&'static str, Option<String>)
         TaskState::Failed => ("failed", None),
         TaskState::Skipped => ("skipped", None),
     }
-}
-
-pub fn attempt_row(state: &State, id: AttemptId) -> Option<AttemptRow> {
-    let attempt = state.attempts.get(&id)?;
-    let name = match attempt.phase {
-        AttemptPhase::Starting | AttemptPhase::Running if attempt.stop.is_some() => "stopping",
-        AttemptPhase::Starting => "starting",
-        AttemptPhase::Running => "running",
-        AttemptPhase::Exited => "exited",
-        AttemptPhase::Ended => "ended",
-    };
-    let open = state.open_tasks(id);
-    let current = open.iter().find(|task| state.tasks[*task].state == TaskState::InProgress);
-    Some(AttemptRow {
-        attempt: id,
-        name: attempt.agent.clone(),
-        cli: attempt.cli.clone(),
-        role: attempt.role,
-        state: name.to_owned(),
-        // The number of a process that has ended may be a stranger's by now.
-        pid: attempt.pid.filter(|_| attempt.is_live()),
-        shim_pid: attempt.shim_pid.filter(|_| attempt.is_live()),
-        task: current.or_else(|| attempt.tasks.last()).cloned(),
-        tasks: attempt.tasks.clone(),
-        epoch: attempt.epoch,
-        started_at: attempt.dispatched_at,
-        ended_at: attempt.ended_at,
-        cause: attempt.cause.as_ref().map(ToString::to_string),
-        kind: state.limits.traits_of(&attempt.cli).kind.clone(),
-        strategy: attempt.cli_session.strategy,
-        session_id: attempt.cli_session.session.clone(),
-        model: attempt.cli_session.model.clone(),
-        measure: attempt.cli_session.measured_at.map(|_| attempt.cli_session.measure),
-        own_tokens: attempt.cli_session.own_bytes / TOKEN_BYTES,
-        compactions: attempt.cli_session.compactions,
-        last_words: last_words_of(attempt),
-        class: class_of(state, id),
-    })
-}
-
-/// What an attempt said last, where it left work open.
-fn last_words_of(attempt: &Attempt) -> Option<String> {
-    let left_work = attempt.cause.as_ref().is_some_and(|cause| *cause != Cause::Completed);
-    left_work.then(|| last_words::short(&attempt.cli_session.last_words)).flatten()
 }

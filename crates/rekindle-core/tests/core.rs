@@ -18,6 +18,8 @@ mod machine;
 mod properties;
 #[path = "core/reload.rs"]
 mod reload;
+#[path = "core/rows.rs"]
+mod rows;
 #[path = "core/sessions.rs"]
 mod sessions;
 #[path = "core/settled.rs"]

@@ -86,6 +86,8 @@ pub struct Alert {
     pub plan: String,
     /// The task, if it is about one.
     pub task: Option<TaskId>,
+    /// What its agent printed last, an error first, where it failed.
+    pub evidence: Vec<String>,
     pub time: Time,
 }
 
@@ -266,6 +268,7 @@ fn told_by(words: &[String], alert: &Alert) -> Command {
     command.env("REKINDLE_CHOICES", alert.choices.join("\n"));
     command.env("REKINDLE_RUN", &alert.run).env("REKINDLE_PLAN", &alert.plan);
     command.env("REKINDLE_ALERT_KIND", alert.kind.name());
+    command.env("REKINDLE_EVIDENCE", alert.evidence.join("\n"));
     if let Some(task) = &alert.task {
         command.env("REKINDLE_ALERT_TASK", task.as_str());
     }

@@ -30,6 +30,7 @@ use crate::descriptors;
 use crate::driver::{self, Driver, LoadError, Message, Settings};
 use crate::files::Files;
 use crate::isolation;
+use crate::polling;
 use crate::redact::Redactor;
 use crate::state_dir::{self, StateDir};
 use crate::store::{self, OpenReport, Read, SqliteStore, Store};
@@ -196,6 +197,7 @@ impl Coordinator {
         refuse_beside(&world)?;
         let as_store: Arc<dyn Store> = store.clone();
         let driver = Driver::new(Arc::clone(&as_store), world, (state, last_seq), tokens, redactor, settings);
+        polling::clear(setup.dir.path());
         let house = RealHouse {
             files: Files::new(&setup.files_dir),
             plan_path: setup.plan_path,

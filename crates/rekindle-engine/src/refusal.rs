@@ -4,8 +4,9 @@ use std::io;
 use std::path::Path;
 
 use rekindle_core::refusal::Refusal;
-use rekindle_shim::bundle::SHIM_LOG;
-use rekindle_shim::refusal::is_refused;
+use rekindle_shim::EXIT_REFUSED;
+use rekindle_shim::bundle::{ExitRecord, SHIM_LOG};
+use rekindle_shim::refusal::{is_refusal, is_refused};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
@@ -82,16 +83,48 @@ pub fn in_text(text: &str, at: &Path) -> Option<Refusal> {
     Some(words(errno.raw_os_error(), at))
 }
 
-/// What a shim lacked that left without starting its agent; where it could not even write that down, space.
-pub fn of_shim(bundle: &Path, at: &Path) -> Refusal {
-    let said = std::fs::read_to_string(bundle.join(SHIM_LOG)).unwrap_or_default();
-    in_text(&said, at).unwrap_or_else(|| words(Errno::NOSPC.raw_os_error(), at))
+/// What a shim lacked that left without starting its agent, by what it said and its exit code. One that had no room and could not
+/// even write that down lacked space.
+pub fn of_shim(bundle: &Path, at: &Path, code: Option<i32>) -> Refusal {
+    let log = bundle.join(SHIM_LOG);
+    let said = std::fs::read_to_string(&log).unwrap_or_default();
+    if let Some(refusal) = in_text(&said, at) {
+        return refusal;
+    }
+    if code == Some(i32::from(EXIT_REFUSED)) {
+        return words(Errno::NOSPC.raw_os_error(), at);
+    }
+    let how = code.map_or_else(|| "it was killed".to_owned(), |code| format!("exit code {code}"));
+    let last = said.lines().rfind(|line| !line.trim().is_empty()).map(|line| format!(": {}", line.trim()));
+    let reason = format!("{SHIM_ENDED} ({how}){}", last.unwrap_or_default());
+    Refusal { reason, hint: format!("see why: cat {}; dmesg | tail", log.display()) }
+}
+
+/// What is said of a shim that ended before its agent ran.
+const SHIM_ENDED: &str = "an agent's supervisor ended before it could start the agent";
+
+/// The supervisor of a check was killed, so that nobody knows how the check would have ended.
+pub fn killed_check() -> Refusal {
+    Refusal {
+        reason: "the supervisor of a check was killed before the check ended".to_owned(),
+        hint: "see by whom: dmesg | tail".to_owned(),
+    }
+}
+
+/// What was refused to a process that ended before it ran its program, by its exit record.
+pub fn of_exit(record: &ExitRecord, at: &Path) -> Option<Refusal> {
+    let error = record.start_error.as_ref()?;
+    if is_refusal(error.errno) {
+        return Some(words(error.errno, at));
+    }
+    let hint = || "see whether memory or processes ran out: dmesg | tail; free -m; ulimit -u".to_owned();
+    record.never_began.then(|| Refusal { reason: error.text.clone(), hint: hint() })
 }
 
 /// A supervisor was ended from outside before it had started its agent.
 pub fn no_supervisor() -> Refusal {
     Refusal {
-        reason: "the supervisor of an agent ended before it could start the agent".to_owned(),
+        reason: SHIM_ENDED.to_owned(),
         hint: "see what ends processes on this machine: journalctl -k --since=-10min".to_owned(),
     }
 }
@@ -140,6 +173,19 @@ pub fn words(errno: i32, at: &Path) -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_shim_that_said_nothing_is_named_by_how_it_ended() {
+        let bundle = tempfile::tempdir().expect("tempdir");
+        let of = |code| of_shim(bundle.path(), Path::new("/p"), code).reason;
+        assert!(of(None).contains("it was killed"), "{}", of(None));
+        assert!(of(Some(i32::from(EXIT_REFUSED))).contains("no space"), "it had no room to write that down");
+        let said = "rekindle: error while loading shared libraries: libc.so.6: cannot open shared object file\n";
+        std::fs::write(bundle.path().join(SHIM_LOG), said).expect("written");
+        assert!(of(Some(127)).contains("exit code 127") && of(Some(127)).contains("libc.so.6"), "{}", of(Some(127)));
+        std::fs::write(bundle.path().join(SHIM_LOG), "shim: socket: Too many open files\n").expect("written");
+        assert!(of(Some(6)).contains("no file descriptor left"), "{}", of(Some(6)));
+    }
 
     #[test]
     fn a_refusal_names_what_is_missing_and_what_to_type() {

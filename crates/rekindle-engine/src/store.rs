@@ -342,6 +342,8 @@ pub trait Read: Send + Sync {
     fn log_since(&self, agent: Option<&str>, after: u64, limit: usize) -> Result<Vec<StoredLine>, Error>;
     /// Up to `limit` lines of one attempt after place `after`, both streams together, oldest first.
     fn attempt_lines(&self, attempt: u64, after: u64, limit: usize) -> Result<Vec<StoredLine>, Error>;
+    /// The last `limit` lines of one attempt, both streams together, oldest first.
+    fn attempt_tail(&self, attempt: u64, limit: usize) -> Result<Vec<StoredLine>, Error>;
     /// The places of those lines alone, which are found without reading a line: for a view that jumps about in a long log.
     fn attempt_places(&self, attempt: u64, after: u64, limit: usize) -> Result<Vec<u64>, Error>;
     /// The last `limit` lines that contain every word of `query`, oldest first; see [`search::Query`].

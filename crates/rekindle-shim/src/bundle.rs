@@ -42,6 +42,8 @@ pub const SOCK: &str = "sock";
 pub const SHIM_LOG: &str = "shim.log";
 /// Why the agent's program could not be started; written by the stub, folded into the exit record by the shim.
 pub const START_ERROR: &str = "start_error.json";
+/// Made by the stub at the last moment before it becomes the agent: without it no instruction of the agent was ever run.
+pub const BEGUN: &str = "begun";
 
 /// Arguments and environment may reach some megabytes; more than this is no spec.
 const SPEC_MAX_BYTES: u64 = 16 << 20;
@@ -129,6 +131,9 @@ pub struct ShimRecord {
     /// What holds it to its caps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caps: Option<Held>,
+    /// The stub marks the agent's begin; earlier builds did not.
+    #[serde(default)]
+    pub marks_begin: bool,
 }
 
 /// Why a program never ran.
@@ -209,6 +214,9 @@ pub struct ExitRecord {
     /// The cap on its processes, where it met that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processes_cap: Option<u64>,
+    /// Its process ended before it became the agent, and nobody knows why: no fault of the program.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub never_began: bool,
 }
 
 /// What can be wrong with a bundle.
@@ -338,6 +346,18 @@ impl Bundle {
     pub(crate) fn save<T: Serialize>(&self, name: &str, record: &T) -> Result<(), Error> {
         let bytes = serde_json::to_vec(record).map_err(|error| Error::malformed(name, error))?;
         atomic::save_in(&self.dir, name, &bytes).map_err(|error| Error::io(name, error))
+    }
+
+    /// Whether the recorded agent provably never ran: the stub's mark is missing, and it would be there.
+    #[must_use]
+    pub fn never_began(&self, record: &ShimRecord) -> bool {
+        record.marks_begin && self.lacks(BEGUN)
+    }
+
+    /// Whether a name is provably free: what cannot be looked at is not.
+    pub(crate) fn lacks(&self, name: &str) -> bool {
+        let found = rustix::fs::statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW);
+        matches!(found, Err(rustix::io::Errno::NOENT))
     }
 
     /// Whether a name is taken, whatever by.

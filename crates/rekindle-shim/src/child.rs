@@ -9,10 +9,10 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
-use rustix::fs::OFlags;
+use rustix::fs::{AtFlags, OFlags};
 use rustix::io::Errno;
 
-use crate::bundle::{self, Bundle, START_ERROR, Spec, StartError};
+use crate::bundle::{self, BEGUN, Bundle, START_ERROR, Spec, StartError};
 use crate::caps;
 use crate::identity::Process;
 use crate::os;
@@ -43,6 +43,11 @@ impl Waiting {
         Ok(Self { process: Process::of_child(child.id())?, barrier })
     }
 
+    /// Makes writing to the pipe return at once when it is full.
+    pub(crate) fn never_block(&self) -> io::Result<()> {
+        Ok(rustix::io::ioctl_fionbio(&self.barrier, true)?)
+    }
+
     /// Lets the agent run. The pipe's writing end is given back: it is the agent's input in mode `lines`.
     pub(crate) fn release(self) -> io::Result<(Process, OwnedFd)> {
         match crate::atomic::write_all(&self.barrier, b"!") {
@@ -57,28 +62,32 @@ impl Waiting {
 pub fn stub_main(bundle: &Path) -> ExitCode {
     // A session of its own: no terminal, and one more way to find what the agent starts.
     let _ = rustix::process::setsid();
-    if !barrier_opened() {
+    let opened = barrier_opened();
+    if matches!(opened, Ok(false)) {
         return ExitCode::SUCCESS;
     }
     let Ok(Some(bundle)) = Bundle::open(bundle) else {
         return ExitCode::from(NOT_STARTED);
     };
-    let error = match bundle.spec() {
-        Ok(Some(spec)) => become_agent(&bundle, &spec),
-        Ok(None) => StartError { errno: 0, text: "the spec is gone".to_owned() },
-        Err(error) => StartError { errno: 0, text: error.to_string() },
+    let error = match (opened, bundle.spec()) {
+        (Err(error), _) => start_error("barrier", &error.into()),
+        (Ok(_), Ok(Some(spec))) => become_agent(&bundle, &spec),
+        (Ok(_), Ok(None)) => StartError { errno: libc::ENOENT, text: "the spec is gone".to_owned() },
+        (Ok(_), Err(error)) => StartError { errno: error.errno(), text: error.to_string() },
     };
+    // It runs on only to say why it did not become the agent: nothing was begun.
+    let _ = rustix::fs::unlinkat(&bundle, BEGUN, AtFlags::empty());
     let _ = bundle.save(START_ERROR, &error);
     ExitCode::from(NOT_STARTED)
 }
 
 /// Reads exactly one byte: what follows in the pipe belongs to the agent.
-fn barrier_opened() -> bool {
+fn barrier_opened() -> Result<bool, Errno> {
     loop {
         match rustix::io::read(rustix::stdio::stdin(), &mut [0; 1]) {
-            Ok(n) => return n == 1,
+            Ok(n) => return Ok(n == 1),
             Err(Errno::INTR) => {}
-            Err(_) => return false,
+            Err(error) => return Err(error),
         }
     }
 }
@@ -86,7 +95,7 @@ fn barrier_opened() -> bool {
 /// Returns only when it failed.
 fn become_agent(bundle: &Bundle, spec: &Spec) -> StartError {
     if let Err(error) = take_input(bundle, spec.stdin) {
-        return StartError { errno: 0, text: format!("cannot open its input: {error}") };
+        return StartError { errno: error.errno(), text: format!("cannot open its input: {error}") };
     }
     if !spec.cwd.is_absolute() {
         return StartError { errno: libc::EINVAL, text: format!("{} is not absolute", spec.cwd.display()) };
@@ -109,6 +118,9 @@ fn become_agent(bundle: &Bundle, spec: &Spec) -> StartError {
         command.env_remove(name);
     }
     command.envs(&spec.env).env(crate::MARKER_ENV, &spec.nonce);
+    if let Err(error) = crate::atomic::create_new(bundle, BEGUN) {
+        return start_error("cannot mark its begin", &error);
+    }
     let error = command.exec();
     start_error(&format!("cannot start {program}"), &error)
 }

@@ -34,9 +34,12 @@ impl Lock {
     /// afterwards.
     pub(crate) fn inherit(bundle: &Bundle) -> Result<Option<Self>, bundle::Error> {
         let file = bundle.open_file(LOCK, OFlags::RDWR | OFlags::CREATE)?;
-        let same = match (rustix::fs::fstat(rustix::stdio::stdin()), rustix::fs::fstat(&file)) {
-            (Ok(given), Ok(named)) => given.st_dev == named.st_dev && given.st_ino == named.st_ino,
-            _ => false,
+        let named = rustix::fs::fstat(&file).map_err(lock_error)?;
+        let same = match rustix::fs::fstat(rustix::stdio::stdin()) {
+            Ok(given) => given.st_dev == named.st_dev && given.st_ino == named.st_ino,
+            // Nothing was handed over; else nobody may be taken for another holder for want of a look.
+            Err(Errno::BADF) => false,
+            Err(error) => return Err(lock_error(error)),
         };
         if !same {
             return Self::hold(file);

@@ -2,8 +2,10 @@
 //!
 //! One thread and one poll. The steps live in the files named after them; this one only says in which order.
 
+mod start;
+
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::ExitCode;
@@ -13,12 +15,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitStatus, getrlimit, setrlimit};
 
-use crate::bundle::{self, Bundle, ERR, ExitRecord, OUT, Output, ShimRecord, Spec, StartError, VERSION};
+use crate::bundle::{self, Bundle, ERR, ExitRecord, OUT, Spec};
 use crate::capped::Capped;
-use crate::caps;
 use crate::caps::evidence::{End, Evidence};
-use crate::cgroup;
-use crate::child::Waiting;
 use crate::clock;
 use crate::exit::{self, LogId, Reserved};
 use crate::feeder::{Caller, Feeder};
@@ -30,6 +29,8 @@ use crate::refusal;
 use crate::server::Server;
 use crate::tree;
 use crate::wire::{Refusal, Reply, Request, Status};
+
+use start::{Started, blank, never_started, not_begun, start};
 
 /// Exit code: another shim holds this bundle.
 pub const EXIT_LOCKED: u8 = 3;
@@ -123,7 +124,6 @@ fn run(path: &Path) -> Result<(), Stop> {
     let record = match start(&bundle, &spec) {
         Ok(started) => {
             let mut holding = Holding::new(spec, server, signals, started, &lock);
-            holding.feed_prompt(&bundle);
             holding.hold();
             holding.finish(&bundle)
         }
@@ -186,96 +186,6 @@ impl Signals {
     }
 }
 
-/// A released agent and what belongs to it.
-struct Started {
-    agent: Process,
-    input: OwnedFd,
-    capped: Vec<Capped>,
-    logs: [LogId; 2],
-    evidence: Option<Evidence>,
-}
-
-fn start(bundle: &Bundle, spec: &Spec) -> Result<Started, StartError> {
-    let failed = |what: &str, error: &io::Error| StartError {
-        errno: error.raw_os_error().unwrap_or(0),
-        text: exit::cut(&format!("{what}: {error}")),
-    };
-    let open = |name: &str| {
-        exit::open_log(bundle, name).map_err(|error| match error {
-            bundle::Error::Io { name, source } => failed(&name, &source),
-            other => StartError { errno: 0, text: exit::cut(&other.to_string()) },
-        })
-    };
-    let (mut out, mut err) = (open(OUT)?, open(ERR)?);
-    let id = |log: &OwnedFd| LogId::of(log).map_err(|error| failed("log", &error));
-    let logs = [id(&out)?, id(&err)?];
-    let mut capped = Vec::new();
-    if let Output::Capped { bytes } = spec.output {
-        for stream in [&mut out, &mut err] {
-            let log = stream.try_clone().map_err(|error| failed("log", &error))?;
-            let (copy, end) = Capped::new(log, bytes).map_err(|error| failed("pipe", &error))?;
-            *stream = end;
-            capped.push(copy);
-        }
-    }
-    let waiting = Waiting::spawn(bundle.path(), out, err).map_err(|error| failed("cannot start a process", &error))?;
-    // From here on a failure drops the barrier unopened, and the stub leaves without becoming anything.
-    let own = Process::own().map_err(|error| failed("own identity", &error))?;
-    let held = spec.caps.as_ref().map(|wanted| caps::hold(wanted, spec, waiting.process.id().pid));
-    let record = ShimRecord {
-        version: VERSION,
-        attempt: spec.attempt.clone(),
-        epoch: spec.epoch,
-        shim: own.id().clone(),
-        agent: waiting.process.id().clone(),
-        started_at_ms: clock::wall_ms(),
-        started_boottime_ms: clock::boottime_ms(),
-        caps: held.clone(),
-    };
-    let evidence = spec.caps.clone().zip(held).map(|(wanted, held)| Evidence::begin(wanted, held));
-    bundle
-        .save(bundle::SHIM, &record)
-        .map_err(|error| StartError { errno: error.errno(), text: exit::cut(&format!("cannot record it: {error}")) })?;
-    let (agent, input) = waiting.release().map_err(|error| failed("barrier", &error))?;
-    Ok(Started { agent, input, capped, logs, evidence })
-}
-
-fn never_started(spec: &Spec, started_ms: u64, error: StartError) -> ExitRecord {
-    // A stub may be waiting at a barrier that is gone now.
-    tree::sweep(0);
-    if spec.caps.is_some() {
-        cgroup::Group::named(&cgroup::name(&spec.attempt, &spec.nonce)).remove();
-    }
-    ExitRecord { start_error: Some(error), ..blank(spec, started_ms) }
-}
-
-fn blank(spec: &Spec, started_ms: u64) -> ExitRecord {
-    ExitRecord {
-        version: VERSION,
-        attempt: spec.attempt.clone(),
-        epoch: spec.epoch,
-        nonce: spec.nonce.clone(),
-        code: None,
-        signal: None,
-        start_error: None,
-        ended_at_ms: clock::wall_ms(),
-        ended_boottime_ms: clock::boottime_ms(),
-        ran_ms: clock::monotonic_ms().saturating_sub(started_ms),
-        user_ms: 0,
-        sys_ms: 0,
-        max_rss_kb: 0,
-        out: bundle::LogEnd::default(),
-        err: bundle::LogEnd::default(),
-        swept: 0,
-        survivors: Vec::new(),
-        timed_out: false,
-        stop_requested: false,
-        sync_error: None,
-        out_of_memory: None,
-        processes_cap: None,
-    }
-}
-
 /// A running agent.
 struct Holding<'a> {
     spec: Spec,
@@ -301,14 +211,17 @@ struct Holding<'a> {
 impl<'a> Holding<'a> {
     fn new(spec: Spec, server: Server, signals: Signals, started: Started, lock: &'a Lock) -> Self {
         let lines = spec.stdin == bundle::Stdin::Lines;
-        // Ours alone: the agent's end is another description, and blocks as it expects.
-        let input = lines.then_some(started.input).filter(|pipe| rustix::io::ioctl_fionbio(pipe, true).is_ok());
+        let mut feeder = Feeder::new(lines.then_some(started.input));
+        // An agent that takes lines finds its prompt as the first of them, whoever dies meanwhile.
+        if !started.prompt.is_empty() {
+            feeder.preload(bundle::PROMPT, &started.prompt);
+        }
         Self {
             spec,
             server,
             signals,
             agent: started.agent,
-            feeder: Feeder::new(input),
+            feeder,
             capped: started.capped,
             logs: started.logs,
             lock,
@@ -320,18 +233,6 @@ impl<'a> Holding<'a> {
             stop_requested: false,
             status: None,
             evidence: started.evidence,
-        }
-    }
-
-    /// An agent that takes lines finds its prompt as the first of them, whoever dies meanwhile.
-    fn feed_prompt(&mut self, bundle: &Bundle) {
-        if self.spec.stdin != bundle::Stdin::Lines {
-            return;
-        }
-        let prompt = std::fs::read_to_string(bundle.path().join(bundle::PROMPT)).unwrap_or_default();
-        let line = prompt.trim_end_matches('\n');
-        if !line.is_empty() {
-            self.feeder.preload(bundle::PROMPT, line);
         }
     }
 
@@ -473,6 +374,7 @@ impl<'a> Holding<'a> {
         let code = status.and_then(WaitStatus::exit_status);
         let signal = status.and_then(WaitStatus::terminating_signal);
         let end = End { code, signal, ordered, max_rss_bytes: usage.max_rss_kb << 10 };
+        let (start_error, never_began) = not_begun(bundle, end);
         let processes_cap = self.evidence.as_ref().and_then(Evidence::processes_cap_met);
         let out_of_memory = self.evidence.take().and_then(|evidence| evidence.close(self.agent.id().pid, end));
         ExitRecord {
@@ -480,7 +382,8 @@ impl<'a> Holding<'a> {
             signal,
             out_of_memory,
             processes_cap,
-            start_error: bundle.start_error().ok().flatten(),
+            start_error,
+            never_began,
             user_ms: usage.user_ms,
             sys_ms: usage.sys_ms,
             max_rss_kb: usage.max_rss_kb,

@@ -16,6 +16,7 @@ mod house;
 mod judge;
 mod operator;
 mod outside;
+mod person;
 mod plant;
 mod refusals;
 mod rng;
@@ -142,6 +143,7 @@ fn set_out(options: Options) -> Sim {
         short: false,
         blind_until_ms,
         plan_file: Some(setting.plan.hash.clone()),
+        person: person::Person::of(options.seed),
         merges: Vec::new(),
         coordinator: Coordinator::default(),
         inbox: VecDeque::new(),
@@ -156,6 +158,7 @@ fn set_out(options: Options) -> Sim {
     };
     sim.queue.after_ms(0, Happening::CoordinatorStarts);
     sim.queue.after_ms(500, Happening::OperatorLooks);
+    sim.queue.after_ms(900, Happening::PersonSteers);
     sim.queue.after_ms(sim.setting.fault_every_ms, Happening::FaultDue);
     sim.queue.after_ms(sim.setting.quiet_at_ms, Happening::Quiet);
     sim
@@ -198,6 +201,8 @@ fn take(shared: &Rc<RefCell<Sim>>, stage: &mut Stage, next: Happening) {
             drop(sim);
             stage.leave_if_over();
         }
+        Happening::PersonSteers => sim.person_steers(),
+        Happening::PersonLeaves(pid) => sim.person_leaves(pid),
         Happening::HangsUp(id) => sim.hangs_up(id),
         Happening::FaultDue => sim.draw_fault(),
         Happening::Quiet => sim.become_quiet(),

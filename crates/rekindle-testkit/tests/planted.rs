@@ -67,6 +67,26 @@ fn a_message_that_is_delivered_twice_is_seen() {
 }
 
 #[test]
+fn a_message_that_a_prompt_leaves_out_is_seen() {
+    is_seen(Plant::DropTells, &[Invariant::ToldOnce]);
+}
+
+#[test]
+fn a_message_that_nobody_was_given_is_seen() {
+    is_seen(Plant::AckUnsent, &[Invariant::ToldOnce]);
+}
+
+#[test]
+fn an_agent_beside_a_person_is_seen() {
+    is_seen(Plant::PersonGoneEarly, &[Invariant::Alone]);
+}
+
+#[test]
+fn a_task_that_is_never_given_back_is_seen() {
+    is_seen(Plant::ForgetPerson, &[Invariant::Progress]);
+}
+
+#[test]
 fn a_sign_that_is_taken_twice_is_seen() {
     is_seen(Plant::RepeatSigns, &[Invariant::SignsExact]);
 }

@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rekindle_core::event::PauseReason;
 use rekindle_core::ids::{QuestionId, TaskId};
 use rekindle_core::input::{NewTask, Order, TaskEdit};
+use rekindle_core::steering::{TELL_MAX_BYTES, UNDO_MS};
 use rekindle_core::view::TaskRow;
+use rekindle_engine::state_dir::StateDir;
 use serde::Deserialize;
 
 use crate::client::orders::{self, Taken};
-use crate::error::Result;
+use crate::error::{CliError, Result};
 use crate::picture::Picture;
 use crate::pinned;
 use crate::project::Project;
@@ -33,6 +35,14 @@ pub(crate) enum Act {
     Answer(QuestionId, String),
     /// Pause the run.
     Pause,
+    /// Go on with a run that nobody coordinates.
+    Resume,
+    /// Tell the agent of a task something.
+    Tell(TaskId, String),
+    /// Complete a task on the person's word.
+    Done(TaskId),
+    /// Take back an order that was not acted on yet.
+    Undo(u64),
     /// Add a task to the run.
     Add(Addition),
     /// Change a task.
@@ -66,6 +76,10 @@ impl Act {
             Self::Recover(_) => "recover",
             Self::Answer(..) => "answer",
             Self::Pause => "pause",
+            Self::Resume => "resume",
+            Self::Tell(..) => "tell",
+            Self::Done(_) => "complete",
+            Self::Undo(_) => "undo",
             Self::Add(_) => "add",
             Self::Edit(_, edit) if edit.accept.is_some() => "change checks",
             Self::Edit(..) => "edit",
@@ -86,7 +100,11 @@ impl Act {
             | Self::Stop(_)
             | Self::Recover(_)
             | Self::Answer(..)
-            | Self::Pause => None,
+            | Self::Pause
+            | Self::Resume
+            | Self::Tell(..)
+            | Self::Done(_)
+            | Self::Undo(_) => None,
         }
     }
 
@@ -110,7 +128,7 @@ impl Act {
     /// Whether it is done only after a person has said yes to what it will do.
     #[must_use]
     pub(crate) fn asks_first(&self) -> bool {
-        !matches!(self, Self::Answer(..))
+        !matches!(self, Self::Answer(..) | Self::Tell(..) | Self::Undo(_))
     }
 
     /// Why it makes no sense now; nothing when it does.
@@ -137,6 +155,26 @@ impl Act {
                 None => Some(format!("there is no task {id}")),
             },
             Self::Recover(_) | Self::Answer(..) | Self::Add(_) => None,
+            Self::Tell(id, text) => match find(id) {
+                Some(task) if ended(task) => Some(format!("{id} has ended: retry it, then tell its agent")),
+                Some(_) if text.len() > TELL_MAX_BYTES => Some(format!("a message may have {TELL_MAX_BYTES} bytes")),
+                Some(_) => None,
+                None => Some(format!("there is no task {id}")),
+            },
+            Self::Done(id) => match find(id) {
+                Some(task) if task.state == "complete" => Some(format!("{id} is complete")),
+                Some(_) => None,
+                None => Some(format!("there is no task {id}")),
+            },
+            Self::Undo(number) => {
+                let gone = !picture.run.placed.iter().any(|placed| placed.number == *number);
+                gone.then(|| "it is too late: that was acted on, or taken back before".to_owned())
+            }
+            Self::Resume if picture.coordinator.is_some() => Some("the run is being coordinated already".to_owned()),
+            Self::Resume => {
+                let over = matches!(picture.run.state.as_str(), "complete" | "failed");
+                over.then(|| "the run is finished".to_owned())
+            }
             Self::Edit(id, _) => match find(id) {
                 Some(task) if task.removed => Some(format!("{id} is no longer in the plan")),
                 Some(_) => None,
@@ -189,7 +227,18 @@ impl Act {
             Self::Recover(agent) => format!(
                 "{agent} is stopped. A replacement continues its work, resumed or with a brief. Its failed tasks are reopened."
             ),
-            Self::Answer(id, _) => format!("The answer to question {id} goes to its agent; it cannot be changed."),
+            Self::Answer(id, _) => {
+                format!("The answer to question {id} goes to its agent in ten seconds; until then it can be undone.")
+            }
+            Self::Tell(id, _) => match live(id) {
+                Some(agent) => {
+                    format!("{agent} gets it now where its program takes messages, else with its next prompt.")
+                }
+                None => format!("It stands in the brief of {id}'s next agent."),
+            },
+            Self::Done(id) => format!("{id} is complete on your word, without checks.{}", stopped(id)),
+            Self::Undo(_) => "The order is taken back; nothing has happened yet.".to_owned(),
+            Self::Resume => "A coordinator is started in the background; the run goes on where it stood.".to_owned(),
             Self::Add(_) => format!("A task is added to the run; the plan's file is not changed.{alone}"),
             Self::Edit(id, edit) if edit.text.is_none() && edit.title.is_none() => {
                 format!(
@@ -209,11 +258,18 @@ impl Act {
     /// # Errors
     /// When it is refused.
     pub(crate) fn perform(&self, project: &Project) -> Result<String> {
+        if *self == Self::Resume {
+            return resume(project);
+        }
         let (orders, done) = self.orders(project)?;
         let mut taken = Taken::Already;
         for order in &orders {
             match orders::give(project, order)? {
-                Taken::Now | Taken::Placed(_) => taken = Taken::Now,
+                Taken::Now => taken = Taken::Now,
+                Taken::Placed(_) => {
+                    see_to_it(project);
+                    return Ok(format!("{done} in {} seconds, unless you undo it", UNDO_MS / 1_000));
+                }
                 Taken::NobodyThere => return Ok("no coordinator is running".to_owned()),
                 Taken::Already => {}
             }
@@ -229,7 +285,7 @@ impl Act {
             Self::RetryFailed(ids) => (ids.iter().map(retry).collect(), format!("{} reopened", count(ids.len()))),
             Self::Skip(task) => {
                 let done = format!("task {task} is skipped");
-                (vec![Order::Skip { task, reason: "skipped by the operator".to_owned() }], done)
+                (vec![with_undo(Order::Skip { task, reason: "skipped by the operator".to_owned() })], done)
             }
             Self::Split(task, subtasks) => {
                 let done = format!("task {task} is split into {} parts", subtasks.len());
@@ -243,7 +299,19 @@ impl Act {
                 let done = format!("agent {agent} is replaced");
                 (vec![Order::Recover { agent }], done)
             }
-            Self::Answer(id, text) => (vec![Order::Answer { id, text }], format!("question {id} is answered")),
+            Self::Answer(id, text) => {
+                (vec![with_undo(Order::Answer { id, text })], format!("question {id} is answered"))
+            }
+            Self::Tell(task, text) => {
+                let done = format!("message for {task}: taken");
+                (vec![Order::Tell { task, text, key: key_of_order() }], done)
+            }
+            Self::Done(task) => {
+                let done = format!("task {task} is complete");
+                (vec![with_undo(Order::Complete { task, result: None })], done)
+            }
+            Self::Undo(number) => (vec![Order::Undo { number }], "taken back".to_owned()),
+            Self::Resume => (Vec::new(), String::new()),
             Self::Pause => (vec![Order::Pause(PauseReason::Operator)], "the run pauses".to_owned()),
             Self::Add(Addition { title, text, after, accept, .. }) => {
                 let id = pinned::free_id(project)?;
@@ -257,6 +325,40 @@ impl Act {
                 (vec![Order::Edit { task, edit }], done)
             }
         })
+    }
+}
+
+/// The same order with ten seconds in which it can be taken back.
+pub(crate) fn with_undo(order: Order) -> Order {
+    Order::WithUndo { order: Box::new(order) }
+}
+
+/// Where no coordinator runs, nobody but this view acts on an order when its moment is over. Should the view be gone by then, the
+/// next order or the next coordinator does.
+fn see_to_it(project: &Project) {
+    let owner = StateDir::open(&project.state_dir).and_then(|dir| dir.owner());
+    if !matches!(owner, Ok(None)) {
+        return;
+    }
+    let project = project.clone();
+    let _acted_on_later = std::thread::Builder::new().name("undo".to_owned()).spawn(move || {
+        crate::ui::pause(u32::try_from(UNDO_MS).unwrap_or(u32::MAX));
+        let _next_one_does = orders::give(&project, &Order::ActOnDue);
+    });
+}
+
+/// Starts a coordinator in the background, as `rekindle resume --detach` does.
+fn resume(project: &Project) -> Result<String> {
+    let fail = |error: std::io::Error| CliError::internal("the coordinator cannot be started").because(&error);
+    let mut command = std::process::Command::new(std::env::current_exe().map_err(fail)?);
+    command.arg("--state-dir").arg(&project.state_dir).args(["resume", "--detach"]).current_dir(&project.root);
+    let output = command.stdin(std::process::Stdio::null()).output().map_err(fail)?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let first = said.lines().next().unwrap_or_default().to_owned();
+    if output.status.success() {
+        Ok(first)
+    } else {
+        Err(CliError::refused(first).hint("in a terminal: rekindle resume"))
     }
 }
 

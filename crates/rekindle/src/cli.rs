@@ -10,7 +10,7 @@ use crate::commands::{self, Context};
 use crate::error::Result;
 use crate::exit_code::Exit;
 use crate::project::Project;
-use crate::ui::{ColorChoice, Ui};
+use crate::ui::{ColorChoice, Ui, use_utc};
 
 /// What every command understands and what it promises, below its help.
 const AFTER_HELP: &str = "\
@@ -45,6 +45,9 @@ struct Global {
     /// When to use colours
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
     color: ColorChoice,
+    /// Show times in UTC instead of local time
+    #[arg(long, global = true)]
+    utc: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -54,6 +57,7 @@ enum Command {
     Plan(commands::plan::PlanArgs),
     Run(commands::run::RunArgs),
     Status(commands::status::StatusArgs),
+    Runs(commands::runs::RunsArgs),
     Top(commands::top::TopArgs),
     Serve(commands::serve::ServeArgs),
     Logs(commands::logs::LogsArgs),
@@ -126,6 +130,9 @@ pub(crate) fn main() -> Exit {
         }
     };
     let ui = Ui::new(cli.global.color);
+    if cli.global.utc {
+        use_utc();
+    }
     let outcome = run(&cli, ui).and_then(|exit| ui.flush().map(|()| exit));
     outcome.unwrap_or_else(|error| {
         ui.error(&error);
@@ -142,6 +149,7 @@ fn run(cli: &Cli, ui: Ui) -> Result<Exit> {
         Command::Plan(args) => commands::plan::run(args, context),
         Command::Run(args) => commands::run::run(args, context),
         Command::Status(args) => commands::status::run(args, context),
+        Command::Runs(args) => commands::runs::run(args, context),
         Command::Top(args) => commands::top::run(args, context),
         Command::Serve(args) => commands::serve::run(args, context),
         Command::Logs(args) => commands::logs::run(args, context),

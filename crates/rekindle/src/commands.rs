@@ -27,6 +27,7 @@ pub(crate) mod report;
 pub(crate) mod resume;
 pub(crate) mod review;
 pub(crate) mod run;
+pub(crate) mod runs;
 pub(crate) mod salvage;
 pub(crate) mod serve;
 pub(crate) mod status;

@@ -2,3 +2,4 @@
 
 pub(crate) mod event;
 pub(crate) mod status;
+mod steering;

@@ -19,6 +19,7 @@ mod diagnostic;
 mod drawing;
 mod error;
 mod exit_code;
+mod lost;
 mod mcp;
 mod output_file;
 mod page;

@@ -8,23 +8,26 @@ pub(crate) mod graph;
 #[deny(clippy::wildcard_enum_match_arm)]
 pub(crate) mod history;
 pub(crate) mod lines;
+pub(crate) mod output;
 #[cfg(test)]
 pub(crate) mod sample;
 pub(crate) mod standing;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rekindle_core::ids::{AttemptId, TaskId};
 use rekindle_core::time::Time;
-use rekindle_core::view::{AttemptRow, QuestionRow, RunRow, TaskRow};
+use rekindle_core::view::{AttemptRow, Counts, QuestionRow, RunRow, TaskRow, Waits, WaitsFor, number_of};
 use rekindle_engine::clock;
 use rekindle_engine::store::Lag;
 
 use self::history::History;
-use crate::error::Result;
+use self::output::Outputs;
+use crate::error::{CliError, Result};
+use crate::lost::LostLook;
 use crate::project::Project;
-use crate::view::{Counts, RunView, Spent, View};
+use crate::view::{RunView, Spent, View};
 
 /// A run at one moment.
 #[derive(Clone, Debug)]
@@ -38,6 +41,8 @@ pub(crate) struct Picture {
     pub questions: Vec<QuestionRow>,
     /// What its events add up to.
     pub history: Arc<History>,
+    /// What the agents of failing tasks printed last.
+    pub outputs: Outputs,
     /// The coordinator's process; none when nobody is at it.
     pub coordinator: Option<u32>,
     /// What is wrong with the database that it was read from, beside its log.
@@ -46,9 +51,43 @@ pub(crate) struct Picture {
     pub seq: u64,
     /// When it was looked at.
     pub now: Time,
+    /// What each task waits for, worked out when somebody asks.
+    pub waits: OnceLock<BTreeMap<TaskId, WaitsFor>>,
 }
 
 impl Picture {
+    /// The rows of a run without its history, for views that show how it stands and not how it came there.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(crate) fn of_rows(run: &RunView<'_>, coordinator: Option<u32>) -> Result<Self> {
+        let (tasks, attempts) = (run.tasks()?, run.attempts()?);
+        Ok(Self {
+            run: run.row.clone(),
+            outputs: output::read(run, &tasks, &attempts, None)?,
+            tasks,
+            attempts,
+            questions: run.questions()?,
+            history: Arc::new(History::up_to(run.last_time()?)),
+            coordinator,
+            damage: None,
+            seq: 0,
+            now: clock::wall(),
+            waits: OnceLock::new(),
+        })
+    }
+
+    /// What an open task that nobody is at waits for.
+    #[must_use]
+    pub(crate) fn waits_for(&self, task: &TaskId) -> Option<&WaitsFor> {
+        let waits = self.waits.get_or_init(|| {
+            let Self { run, tasks, attempts, questions, now, .. } = self;
+            let waits = Waits::new(run, tasks, attempts, questions, self.coordinator.is_some(), *now);
+            tasks.iter().filter_map(|task| Some((task.id.clone(), waits.of(task)?))).collect()
+        });
+        waits.get(task)
+    }
+
     /// How the tasks stand.
     #[must_use]
     pub(crate) fn counts(&self) -> Counts {
@@ -65,6 +104,12 @@ impl Picture {
     #[must_use]
     pub(crate) fn attempt(&self, id: AttemptId) -> Option<&AttemptRow> {
         self.attempts.iter().find(|attempt| attempt.attempt == id)
+    }
+
+    /// Which attempt at a task it is, counted from 1.
+    #[must_use]
+    pub(crate) fn number_of(&self, task: &TaskId, attempt: AttemptId) -> u32 {
+        number_of(&self.attempts, task, attempt).unwrap_or(0)
     }
 
     /// The attempts that held a task, oldest first.
@@ -112,13 +157,15 @@ pub(crate) struct RunReader {
     view: Option<View>,
     seen: u64,
     last: Option<Arc<Picture>>,
+    lost: LostLook,
 }
 
 impl RunReader {
     /// An eye on a run of a project: the newest, or the one whose id is, or begins with, `wanted`.
     #[must_use]
     pub(crate) fn new(project: &Project, wanted: Option<&str>) -> Self {
-        Self { project: project.clone(), wanted: wanted.map(str::to_owned), view: None, seen: 0, last: None }
+        let (project, wanted) = (project.clone(), wanted.map(str::to_owned));
+        Self { project, wanted, view: None, seen: 0, last: None, lost: LostLook::default() }
     }
 
     /// Turns to another run.
@@ -149,7 +196,7 @@ impl RunReader {
     pub(crate) fn look(&mut self) -> Result<Option<Arc<Picture>>> {
         let (wanted, now) = (self.wanted.clone(), clock::wall());
         self.view()?;
-        let Some(view) = &self.view else { return Ok(None) };
+        let Some(view) = &self.view else { return self.nothing() };
         let newest = view.last_event()?;
         let coordinator = view.coordinator()?.map(|owner| owner.map_or(0, |owner| owner.pid));
         // While somebody is at it, the database was compared when the coordinator opened it.
@@ -157,11 +204,14 @@ impl RunReader {
         let damage = known.map_or_else(|| view.lag(), Ok)?;
         if let Some(last) = self.last.as_ref().filter(|_| self.seen == newest) {
             // Only the time and whether somebody is at it can have changed.
-            let same = Picture { now, coordinator, damage, ..Picture::clone(last) };
+            let mut same = Picture { now, coordinator, damage, waits: OnceLock::new(), ..Picture::clone(last) };
+            let dir = &self.project.state_dir;
+            self.lost.add_to(&mut same.questions, coordinator.is_some(), || view.lost(), dir)?;
             return Ok(Some(Arc::new(same)));
         }
-        let Some(run) = find(view, wanted.as_deref())? else { return Ok(None) };
+        let Some(run) = find(view, wanted.as_deref())? else { return self.nothing() };
         let before = self.last.take().filter(|last| last.run.id == run.row.id);
+        let outputs = before.as_ref().map(|last| Arc::clone(&last.outputs));
         let (mut history, after) = match before {
             Some(last) => (Arc::clone(&last.history), last.seq),
             None => (Arc::default(), 0),
@@ -175,21 +225,35 @@ impl RunReader {
         })?;
         known.last_time = known.last_time.max(run.last_time()?);
         // Rows are read after the events: they may be newer than these, never older.
+        let (tasks, attempts, mut questions) = (run.tasks()?, run.attempts()?, run.questions()?);
+        self.lost.add_to(&mut questions, coordinator.is_some(), || view.lost(), &self.project.state_dir)?;
         let picture = Picture {
-            tasks: run.tasks()?,
-            attempts: run.attempts()?,
-            questions: run.questions()?,
+            outputs: output::read(&run, &tasks, &attempts, outputs.as_ref())?,
+            tasks,
+            attempts,
+            questions,
             run: run.row,
             history,
             coordinator,
             damage,
             seq: seq.max(end),
             now,
+            waits: OnceLock::new(),
         };
         let picture = Arc::new(picture);
         self.seen = end;
         self.last = Some(Arc::clone(&picture));
         Ok(Some(picture))
+    }
+}
+
+impl RunReader {
+    /// There is no run. Where the whole log of one was lost, that must not look like a new beginning.
+    fn nothing(&self) -> Result<Option<Arc<Picture>>> {
+        match View::open(&self.project)?.lost()? {
+            Some(lost) => Err(CliError::usage(lost.text).hint("rekindle questions").hint("rekindle answer 0 forget")),
+            None => Ok(None),
+        }
     }
 }
 

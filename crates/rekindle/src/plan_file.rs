@@ -4,6 +4,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rekindle_core::import::{self, Format, Source, SourceFile};
 use rekindle_core::plan::{self, PLAN_MAX_BYTES, Parsed, Plan, Problem, Severity};
 
 use crate::diagnostic::{Diagnostic, SourceSpan};
@@ -18,6 +19,29 @@ pub(crate) struct PlanFile {
     pub path: PathBuf,
     pub parsed: Parsed,
     source: Arc<str>,
+}
+
+/// A command that makes a plan of a file.
+pub(crate) struct Offer {
+    /// How many tasks it would have.
+    pub tasks: usize,
+    /// What to type.
+    pub command: String,
+}
+
+impl Offer {
+    fn sentence(&self) -> String {
+        let tasks = if self.tasks == 1 { "1 task" } else { &format!("{} tasks", self.tasks) };
+        format!("it can be read as a document with {tasks}: {}", self.command)
+    }
+}
+
+/// A path as it is typed in a shell.
+pub(crate) fn typed(path: &Path) -> String {
+    let path = path.display().to_string();
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@' | '%' | ',' | ':' | '=');
+    let plain = !path.is_empty() && !path.starts_with('-') && path.chars().all(plain);
+    if plain { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }
 
 impl PlanFile {
@@ -42,8 +66,32 @@ impl PlanFile {
     pub(crate) fn plan(&self) -> Result<&Plan> {
         match &self.parsed.plan {
             Some(plan) => Ok(plan),
-            None => Err(CliError::diagnosed(&self.path.display().to_string(), self.diagnostics())),
+            None => {
+                let error = CliError::diagnosed(&self.path.display().to_string(), self.diagnostics());
+                Err(match self.offer() {
+                    Some(offer) => error.hint(offer.sentence()),
+                    None => error,
+                })
+            }
         }
+    }
+
+    /// What to type to make a plan of a file that is none: only where its tasks can be read, and it has none of a plan's.
+    pub(crate) fn offer(&self) -> Option<Offer> {
+        let no_plan = |problem: &Problem| matches!(problem.code, "no-tasks" | "bad-heading" | "bad-id");
+        let mut errors = self.parsed.errors().peekable();
+        if self.parsed.tasks > 0 || errors.peek().is_none() || !self.parsed.errors().any(no_plan) {
+            return None;
+        }
+        let path = self.path.display().to_string();
+        let title = self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let files = vec![SourceFile { path, text: self.source.to_string() }];
+        let imported = import::convert(Format::Markdown, &Source { title, files, ..Source::default() }).ok()?;
+        let out =
+            if self.path.file_name().is_some_and(|name| name == DEFAULT_PLAN) { "rekindle.md" } else { DEFAULT_PLAN };
+        let out = self.path.with_file_name(out);
+        let command = format!("rekindle plan import --from markdown {} --out {}", typed(&self.path), typed(&out));
+        Some(Offer { tasks: imported.tasks, command })
     }
 
     /// Adds a warning about a word below a key of the task that begins on a line, in the order of the text.
@@ -76,10 +124,10 @@ impl PlanFile {
         self.parsed.problems.sort_by_key(|problem| problem.span.start);
     }
 
-    /// Everything that is wrong or doubtful in it.
+    /// Everything that is wrong or doubtful in it; warnings of one sort as one.
     pub(crate) fn diagnostics(&self) -> Vec<Diagnostic> {
-        let problems = self.parsed.problems.iter();
-        problems.map(|problem| self.diagnostic(problem)).collect()
+        let problems = plan::folded(&self.parsed.problems);
+        problems.iter().map(|problem| self.diagnostic(problem)).collect()
     }
 
     fn diagnostic(&self, problem: &Problem) -> Diagnostic {

@@ -12,13 +12,14 @@ use rekindle_core::cause::Cause;
 use rekindle_core::event::{AttemptEvent, Body, PersonEvent, ReviewEvent, RunEvent, TaskEvent};
 use rekindle_core::strategy::Strategy;
 use rekindle_core::time::Time;
-use rekindle_core::view::{AttemptRow, QuestionRow, RunRow, TaskRow};
+use rekindle_core::view::{AttemptRow, Counts, QuestionRow, RunRow, TaskRow};
 use rekindle_engine::store::StoredEvent;
 
 use crate::error::Result;
 use crate::picture::history;
+use crate::picture::output::{self, TaskOutput};
 use crate::story;
-use crate::view::{Counts, RunView, Spent};
+use crate::view::{RunView, Spent};
 
 /// Most entries of one list (recoveries, decisions, disagreements): a report is read by people.
 const ENTRIES_MAX: usize = 500;
@@ -75,6 +76,8 @@ pub(crate) struct TaskReport {
     pub cli: Option<String>,
     /// What it cost, where known; shared attempts count in full.
     pub spent: Spent,
+    /// What its agent printed before it failed last.
+    pub output: Option<TaskOutput>,
 }
 
 /// An attempt at a task that came to nothing.
@@ -198,6 +201,7 @@ pub(crate) fn gather(view: &RunView<'_>, now: Option<Time>) -> Result<Report> {
     let until = view.row.ended_at.or(now).unwrap_or(report.until);
     report.until = until;
     let mut spent = Spent::by_task(&attempts);
+    let outputs = output::read(view, &rows, &attempts, None)?;
     let clis = clis(&attempts);
     for row in rows {
         let past = pasts.remove(row.id.as_str()).unwrap_or_default();
@@ -208,6 +212,7 @@ pub(crate) fn gather(view: &RunView<'_>, now: Option<Time>) -> Result<Report> {
             refused_claims: past.refused_claims,
             cli: clis.get(row.id.as_str()).cloned(),
             spent: spent.remove(&row.id).unwrap_or_default(),
+            output: outputs.get(&row.id).cloned(),
             row: view.with_outputs(row),
         });
     }

@@ -120,7 +120,9 @@ fn tell_known(body: &Body, now: Time) -> Parts {
 
 fn tell_task(fact: &TaskEvent) -> Parts {
     match fact {
-        TaskEvent::TaskStarted { number, .. } => ("BEGUN", Tone::Active, format!("attempt {number} starts")),
+        TaskEvent::TaskStarted { number, nth, .. } => {
+            ("BEGUN", Tone::Active, format!("attempt {} starts", if *nth > 0 { nth } else { number }))
+        }
         TaskEvent::TaskClaimed { door: Channel::Unreported, .. } => {
             ("LOOKED AT", Tone::Warning, "its agent ended without a report: rekindle runs its checks".to_owned())
         }
@@ -131,9 +133,15 @@ fn tell_task(fact: &TaskEvent) -> Parts {
             let result = result.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
             ("CLAIMED", Tone::Active, format!("its agent says it is done ({}){result}", through(*door)))
         }
-        TaskEvent::ChecksFinished { evidence, passed: true } => {
-            ("PROVEN", Tone::Good, format!("{} of {} checks passed", evidence.checks.len(), evidence.checks.len()))
-        }
+        TaskEvent::ChecksFinished { evidence, passed: true } => (
+            "PROVEN",
+            Tone::Good,
+            match evidence.checks.len() {
+                0 => "no check to run".to_owned(),
+                1 => "its check passed".to_owned(),
+                many => format!("all {many} checks passed"),
+            },
+        ),
         TaskEvent::ChecksFinished { evidence, .. } => ("NOT PROVEN", Tone::Warning, evidence.complaint()),
         TaskEvent::TaskCompleted { result, unproven, unreported } => {
             let how = match (*unreported, *unproven) {
@@ -194,9 +202,10 @@ fn tell_attempt(fact: &AttemptEvent) -> Parts {
         AttemptEvent::Dispatched { role, cli, reason, .. } => {
             ("STARTED", Tone::Active, format!("{role} {cli}, {reason}"))
         }
-        AttemptEvent::Redispatched { attempt, .. } => {
-            ("REKINDLE", Tone::Active, format!("a replacement, attempt {attempt}"))
+        AttemptEvent::Redispatched { role: Role::Developer, .. } => {
+            ("REKINDLE", Tone::Active, "a replacement".to_owned())
         }
+        AttemptEvent::Redispatched { role, .. } => ("REKINDLE", Tone::Active, format!("a replacement for its {role}")),
         AttemptEvent::AgentStarted { pid, shim_pid, .. } => {
             ("RUNS", Tone::Dim, format!("process {pid}, held by {shim_pid}"))
         }
@@ -324,6 +333,9 @@ pub(crate) fn evidence(body: &Body) -> Vec<String> {
         Body::Person(PersonEvent::PersonAlerted { choices, .. }) => {
             choices.iter().map(|choice| format!("choose: {choice}")).collect()
         }
+        Body::Person(fact @ (PersonEvent::Detached { .. } | PersonEvent::Told { given_back: true, .. })) => {
+            person::evidence(fact)
+        }
         Body::Person(PersonEvent::QuestionAsked { options, context, .. }) => {
             let context = Some(context).filter(|text| !text.is_empty()).cloned();
             let options = options.iter().map(|option| format!("option: {option}"));
@@ -336,10 +348,7 @@ pub(crate) fn evidence(body: &Body) -> Vec<String> {
         | Body::Review(_)
         | Body::Gate(_)
         | Body::Machine(_)
-        | Body::Person(_) => match body {
-            Body::Person(fact) => person::evidence(fact).unwrap_or_else(|| protocol::evidence(body)),
-            _ => protocol::evidence(body),
-        },
+        | Body::Person(_) => protocol::evidence(body),
     }
 }
 

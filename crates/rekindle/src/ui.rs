@@ -16,7 +16,9 @@ use serde::Serialize;
 
 pub(crate) use columns::{cut, graphemes, width_of};
 pub(crate) use count::{dollars, short_count};
-pub(crate) use duration::{clock_time, elapsed, near_time, stamp};
+pub(crate) use duration::{
+    clock_time, date_time, date_time_zone, elapsed, near_time, stamp, use_utc, zone_line, zone_name,
+};
 pub(crate) use paint::{ColorChoice, Paint, Tone};
 pub(crate) use status_line::StatusLine;
 pub(crate) use table::{Align, Table};

@@ -11,20 +11,22 @@ use std::path::Path;
 
 use rekindle_core::ids::{AgentName, AttemptId, TaskId};
 use rekindle_core::plan::nearest::nearest;
+use rekindle_core::refusal::Refusal;
 use rekindle_core::time::Time;
 use rekindle_core::view::{AttemptRow, QuestionRow, RunRow, TaskRow};
 use rekindle_engine::caps::{self, Held};
 use rekindle_engine::evidence;
+use rekindle_engine::last_output::{self, LastOutput};
+use rekindle_engine::polling;
 use rekindle_engine::state_dir::{Owner, StateDir};
 use rekindle_engine::store::{self, Lag, Read, SqliteReader, StoredEvent, StoredLine, Table};
 use rekindle_shim::bundle::Bundle;
 use serde::de::DeserializeOwned;
 
 use crate::error::{CliError, Result};
+use crate::lost;
 use crate::patience;
 use crate::project::Project;
-use crate::ui::{elapsed, stamp};
-use crate::waits;
 
 pub(crate) use spent::Spent;
 
@@ -119,6 +121,20 @@ impl View {
         record.unwrap_or_else(caps::standing)
     }
 
+    /// What was lost of the log and is a person's to decide, as a question.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(crate) fn lost(&self) -> Result<Option<QuestionRow>> {
+        lost::question(&self.dir, self.reader.as_ref())
+    }
+
+    /// What the living coordinator lacks to watch files with.
+    #[must_use]
+    pub(crate) fn polling(&self) -> Option<Refusal> {
+        polling::read(self.dir.path()).filter(|_| matches!(self.coordinator(), Ok(Some(_))))
+    }
+
     /// Whether there is a store to read; before a first coordinator there is none.
     #[must_use]
     pub(crate) fn has_store(&self) -> bool {
@@ -204,10 +220,22 @@ impl View {
     /// # Errors
     /// When there is none, or the store cannot be read.
     pub(crate) fn the_run(&self) -> Result<RunView<'_>> {
-        self.run()?.ok_or_else(|| {
-            let message = format!("there is no run in {}", self.dir.path().display());
-            CliError::usage(message).hint("start one: rekindle run plan.md")
-        })
+        self.run()?.ok_or_else(|| self.no_run())
+    }
+
+    /// The run that was asked for by its id or the beginning of it, else the newest.
+    ///
+    /// # Errors
+    /// As [`Self::run_named`] and [`Self::the_run`].
+    pub(crate) fn chosen(&self, wanted: Option<&str>) -> Result<RunView<'_>> {
+        wanted.map_or_else(|| self.the_run(), |name| self.run_named(name))
+    }
+
+    /// That there is no run, and how to start one.
+    #[must_use]
+    pub(crate) fn no_run(&self) -> CliError {
+        let message = format!("there is no run in {}", self.dir.path().display());
+        CliError::usage(message).hint("start one: rekindle run plan.md")
     }
 
     /// Whether nothing more will be written to the run for now: it has ended or rests, and nobody is at it.
@@ -326,6 +354,39 @@ impl RunView<'_> {
         Err(CliError::usage(format!("no agent `{name}` has been started in this run")).hint(hint))
     }
 
+    /// An agent by its name, or the one of a task that is named: who is at it, else who was last.
+    ///
+    /// # Errors
+    /// When there is neither of that name; the hint has the nearest.
+    pub(crate) fn agent_or_task(&self, name: &str) -> Result<AgentName> {
+        let attempts = self.attempts()?;
+        let of_task = || attempts.iter().filter(|row| row.tasks.iter().any(|task| task.as_str() == name));
+        let live = of_task().rev().find(|row| row.ended_at.is_none()).or_else(|| of_task().next_back());
+        if let Some(row) = live {
+            return Ok(row.name.clone());
+        }
+        if self.tasks()?.iter().any(|task| task.id.as_str() == name) {
+            return Err(CliError::usage(format!("no agent has been started for task {name}")).hint("rekindle status"));
+        }
+        self.agent(name)
+    }
+
+    /// The last lines of one attempt, oldest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(crate) fn last_lines(&self, attempt: AttemptId, count: usize) -> Result<Vec<StoredLine>> {
+        Ok(self.reader.attempt_tail(attempt.0, count)?)
+    }
+
+    /// What the agent of an attempt printed last, as evidence.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(crate) fn last_output(&self, attempt: &AttemptRow) -> Result<Option<LastOutput>> {
+        Ok(last_output::of(self.reader, attempt.attempt, &attempt.kind)?)
+    }
+
     /// Lines of agents' output after a place; the place of the last one comes back.
     ///
     /// # Errors
@@ -398,25 +459,6 @@ impl RunView<'_> {
         Ok(self.attempts()?.iter().map(|attempt| attempt.attempt.0).collect())
     }
 
-    /// A line for every account that still has to wait: for what, until when, and how long that is.
-    pub(crate) fn waits(&self, now: Time) -> impl Iterator<Item = String> {
-        let waiting = self.row.waits.iter().filter(move |wait| wait.until.is_none_or(|until| until > now));
-        waiting.map(move |wait| waits::waiting(wait, now))
-    }
-
-    /// Why nothing new is started, and what to type, in a line.
-    #[must_use]
-    pub(crate) fn held(&self) -> Option<String> {
-        waits::held_line(&self.row)
-    }
-
-    /// How long a run that waits still waits, in words.
-    #[must_use]
-    pub(crate) fn resumes(&self, now: Time) -> Option<String> {
-        let until = self.row.resumes_at.filter(|until| self.row.state == "waiting" && *until > now)?;
-        Some(format!("resumes in {} ({})", elapsed(until.since_ms(now)), stamp(until)))
-    }
-
     /// When something of it last ended or began: what spans are measured to when nobody is at it.
     #[must_use]
     pub(crate) fn until(&self, now: Time) -> Time {
@@ -439,25 +481,6 @@ pub(crate) fn newest_of_each(attempts: Vec<AttemptRow>) -> Vec<AttemptRow> {
         }
     }
     agents
-}
-
-/// Counts of tasks by how they stand.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
-    pub complete: usize,
-    pub failed: usize,
-    pub skipped: usize,
-    /// All.
-    pub all: usize,
-}
-
-impl Counts {
-    /// Counts tasks.
-    #[must_use]
-    pub(crate) fn of(tasks: &[TaskRow]) -> Self {
-        let count = |state: &str| tasks.iter().filter(|task| task.state == state).count();
-        Self { complete: count("complete"), failed: count("failed"), skipped: count("skipped"), all: tasks.len() }
-    }
 }
 
 /// A task's name, checked before it is sent anywhere.

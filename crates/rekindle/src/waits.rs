@@ -1,10 +1,11 @@
 //! What a run waits for, in words: accounts, and a machine that is short of something. Story and view both say it.
 
 use rekindle_core::cause::Cause;
+use rekindle_core::ids::TaskId;
 use rekindle_core::time::Time;
-use rekindle_core::view::{HeldRow, RunRow, WaitRow};
+use rekindle_core::view::{Because, HeldRow, PersonAct, RunRow, SetUp, TaskRow, WaitRow, WaitsFor};
 
-use crate::ui::{elapsed, near_time};
+use crate::ui::{elapsed, near_time, one_line};
 
 /// Why nothing new is started and what to type. The one place that puts it into words.
 pub(crate) fn held(reason: &str, hint: &str) -> String {
@@ -43,6 +44,68 @@ pub(crate) fn waiting(wait: &WaitRow, now: Time) -> String {
 pub(crate) fn probe(wait: &WaitRow, now: Time) -> String {
     let reset = wait.reset.map(|reset| format!(", probe {} after the reset at {}", wait.probe, near_time(reset, now)));
     reset.unwrap_or_default()
+}
+
+/// What goes on with a run that nobody coordinates.
+#[must_use]
+pub(crate) fn interrupted(run: &RunRow) -> String {
+    format!("interrupted: `rekindle run {}` goes on", one_line(&run.plan_path))
+}
+
+/// What a task waits for.
+#[must_use]
+pub(crate) fn words(waits: &WaitsFor, task: &TaskRow, run: &RunRow, now: Time) -> String {
+    match waits {
+        WaitsFor::Task { tasks, because: Because::Plan } => format!("after {}", names(tasks)),
+        WaitsFor::Task { tasks, because: Because::Failed } => match &tasks[..] {
+            [one] => format!("after {one}, which failed: rekindle task retry {one}"),
+            many => format!("after {}, which failed", names(many)),
+        },
+        WaitsFor::Task { tasks, because: Because::Agent } => format!("after {}: the same agent has both", names(tasks)),
+        WaitsFor::Task { tasks, because: Because::Files } => {
+            format!("after {}: both make the same files", names(tasks))
+        }
+        WaitsFor::Wave { wave } => format!("for wave {wave} to end"),
+        WaitsFor::Slot { max_agents: 0 } => "for a free slot".to_owned(),
+        WaitsFor::Slot { max_agents: 1 } => "for a free slot: one agent runs at a time".to_owned(),
+        WaitsFor::Slot { max_agents } => format!("for a free slot: {max_agents} agents run at once"),
+        WaitsFor::Account { account, cause, until } => {
+            let gate = run.waits.iter().find(|wait| wait.account == *account);
+            let then = gate.map(|gate| probe(gate, now)).unwrap_or_default();
+            let until = match until {
+                None => "until you answer".to_owned(),
+                Some(until) if *until > now => countdown("opens", *until, now),
+                Some(_) => "it is being tried".to_owned(),
+            };
+            one_line(&format!("{account} {}: {until}{then}", cause.replace('_', " ")))
+        }
+        WaitsFor::Person { act: PersonAct::Answer, .. } => "for your answer: rekindle questions".to_owned(),
+        WaitsFor::Person { act: PersonAct::Resume, .. } => "paused: rekindle resume goes on".to_owned(),
+        WaitsFor::Person { act: PersonAct::GoOn, .. } => interrupted(run),
+        WaitsFor::Person { act: PersonAct::GiveBack, .. } => {
+            "you hold it: leave its session to give it back".to_owned()
+        }
+        WaitsFor::SetUp { what: SetUp::Health } => "for the plan's health commands".to_owned(),
+        WaitsFor::SetUp { what: SetUp::Validation } => "for recent completions to be checked again".to_owned(),
+        WaitsFor::Machine { reason, until } => {
+            let until =
+                until.filter(|until| *until > now).map(|until| format!("; {}", countdown("tried again", until, now)));
+            one_line(&format!("the machine: {reason}{}", until.unwrap_or_default()))
+        }
+        WaitsFor::Time { until } => {
+            let last = task.cause.as_deref().map(|cause| format!("; last: {}", cause.replace('_', " ")));
+            let used = format!("{} of {} used", task.attempts, task.attempt_limit);
+            format!("next attempt in {}, {used}{}", elapsed(until.since_ms(now)), last.unwrap_or_default())
+        }
+    }
+}
+
+fn names(tasks: &[TaskId]) -> String {
+    tasks.iter().map(TaskId::as_str).collect::<Vec<_>>().join(", ")
+}
+
+fn countdown(verb: &str, until: Time, now: Time) -> String {
+    format!("{verb} in {} ({})", elapsed(until.since_ms(now)), near_time(until, now))
 }
 
 #[cfg(test)]

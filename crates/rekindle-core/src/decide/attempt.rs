@@ -52,6 +52,9 @@ pub(super) fn end_if_settled(turn: &mut Turn<'_>, id: AttemptId) {
     let in_progress: Vec<_> =
         open.iter().filter(|task| turn.state.tasks[*task].state == TaskState::InProgress).collect();
     let mut cause = cause_of_exit(attempt, !in_progress.is_empty());
+    if cause == Cause::Completed && ended_by_operator(turn.state, attempt) {
+        cause = Cause::StoppedByOperator;
+    }
     if cause == Cause::ExitedIncomplete {
         // It asked and left, as it may: that is no failure, however soon the answer came.
         let asked =
@@ -66,6 +69,13 @@ pub(super) fn end_if_settled(turn: &mut Turn<'_>, id: AttemptId) {
     let in_vain = ended.cli_session.strategy == Strategy::Resume && matches!(cause, Cause::StartFailed { .. });
     let may_count = !in_vain && !strategy::lacks_report(turn.state, ended, &cause);
     end(turn, id, &cause, may_count);
+}
+
+/// Whether an agent was stopped because the operator ended all that it had: it has completed nothing.
+fn ended_by_operator(state: &State, attempt: &Attempt) -> bool {
+    let stopped = attempt.stop.as_ref().is_some_and(|stop| stop.cause == Cause::StoppedByOperator);
+    let done = |task: &TaskId| state.tasks.get(task).is_some_and(|task| task.state == TaskState::Complete);
+    stopped && !attempt.tasks.iter().any(done)
 }
 
 /// One cause from the evidence at hand: an order of ours first, then what the agent's own stream said, then what the operating

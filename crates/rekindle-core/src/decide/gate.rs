@@ -50,6 +50,16 @@ pub(super) fn cli_now(state: &State, task: &TaskId, now: Time) -> Option<String>
     (known && !has_failed(state, task, &cli, &stand_in) && admits(state, &stand_in, now)).then_some(stand_in)
 }
 
+/// The accounts that could carry a task: its own, and that of the one that may stand in for it.
+pub(super) fn accounts(state: &State, task: &TaskId) -> Vec<String> {
+    let cli = schedule::cli_for(state, task);
+    let stand_in = state.limits.traits_of(&cli).fallback.clone();
+    let known = stand_in.filter(|name| state.limits.clis.contains(name) && !has_failed(state, task, &cli, name));
+    let mut accounts = vec![account_of(state, &cli)];
+    accounts.extend(known.map(|name| account_of(state, &name)).filter(|other| *other != accounts[0]));
+    accounts
+}
+
 /// Whether the one that stands in has failed at a task since its own agent has to wait: it is not tried again, else the task
 /// would use up its attempts while all it needs is time.
 fn has_failed(state: &State, task: &TaskId, cli: &str, stand_in: &str) -> bool {
@@ -82,11 +92,7 @@ pub(super) fn close_for(turn: &mut Turn<'_>, id: AttemptId, cause: &Cause, held:
     let known = turn.state.gates.get(&account).cloned();
     // Several agents meet the same limit at the same time: that is one strike, not many.
     let same = known.as_ref().filter(|gate| id.0 <= gate.after);
-    let strikes = match (&known, same) {
-        (_, Some(gate)) => gate.strikes,
-        (Some(gate), None) => gate.strikes + 1,
-        (None, None) => 1,
-    };
+    let strikes = same.map_or_else(|| known.as_ref().map_or(1, |gate| gate.strikes + 1), |gate| gate.strikes);
     let limits = &turn.state.limits;
     let mut tries: Option<Probe> = None;
     let (until, question) = match cause {
@@ -138,17 +144,9 @@ pub(super) fn close_for(turn: &mut Turn<'_>, id: AttemptId, cause: &Cause, held:
     };
     let overloaded = overloaded_until(known.as_ref(), turn.now);
     let question = question.or(known.and_then(|gate| gate.question));
-    let closed = GateClosed {
-        account,
-        cause: cause.clone(),
-        until: limit.max(overloaded),
-        question,
-        strikes,
-        reset,
-        probe,
-        overloaded_until: overloaded,
-        limit_until: limit.filter(|_| overloaded.is_some()),
-    };
+    let (until, limit_until) = (limit.max(overloaded), limit.filter(|_| overloaded.is_some()));
+    let (cause, overloaded_until) = (cause.clone(), overloaded);
+    let closed = GateClosed { account, cause, until, question, strikes, reset, probe, overloaded_until, limit_until };
     turn.emit_attempt(id, GateEvent::GateClosed(closed));
 }
 

@@ -175,9 +175,11 @@ fn start(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId) -> Reply {
 /// Hands a task over: it is in progress from now on and counts as one attempt.
 pub(super) fn begin(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId) {
     let number = turn.state.tasks[task].tries() + 1;
+    let known = turn.state.attempts.get(&id).and_then(|attempt| attempt.numbers.get(task).copied());
+    let nth = known.unwrap_or(turn.state.tasks[task].begun + 1);
     turn.emit(
         About { attempt: Some(id), task: Some(task.clone()), epoch: None },
-        TaskEvent::TaskStarted { attempt: id, number },
+        TaskEvent::TaskStarted { attempt: id, number, nth },
     );
 }
 

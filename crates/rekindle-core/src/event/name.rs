@@ -1,6 +1,7 @@
 //! The names of facts in the log, and the way back from a name and its details.
 
 use super::{AttemptEvent, Body, GateEvent, MachineEvent, PersonEvent, ReviewEvent, RunEvent, SessionEvent, TaskEvent};
+use crate::role::Role;
 
 /// Writes down the name of every fact. There is no wildcard: an event without a name does not compile, since a log with one
 /// could not be read again.
@@ -146,6 +147,20 @@ names! {
         OrderTaken "order_taken"
         OrderUndone "order_undone"
     }
+}
+
+/// Every name that readers of the log may see; those that carry a role once for each.
+#[must_use]
+pub fn names() -> Vec<String> {
+    let by_role = |tag: &str| matches!(tag, "dispatched" | "redispatched" | "role_timeout");
+    let mut names = Vec::new();
+    for tag in TAGS {
+        match by_role(tag) {
+            true => names.extend(Role::ALL.iter().map(|role| format!("{role}_{}", tag.trim_start_matches("role_")))),
+            false => names.push((*tag).to_owned()),
+        }
+    }
+    names
 }
 
 impl Body {

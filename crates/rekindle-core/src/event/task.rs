@@ -27,6 +27,9 @@ pub enum TaskEvent {
         attempt: AttemptId,
         /// Which try.
         number: u32,
+        /// Which attempt at the task it is for people: uncounted ones and reviewers' count here. 0 in older logs.
+        #[serde(default)]
+        nth: u32,
     },
     /// An agent claims that a task is complete; the checks run after this is durable.
     TaskClaimed {

@@ -13,9 +13,6 @@ mod table;
 mod tree;
 mod words;
 
-#[cfg(test)]
-mod tests;
-
 use std::{collections::BTreeSet, ops::Range};
 
 use super::{
@@ -23,18 +20,22 @@ use super::{
     draft::{Item, Part, shown},
     only_file,
 };
+use crate::text::one_line;
 use choose::{Chosen, Origin, TaskAt};
 use fields::Field;
-use tree::Tree;
+use tree::{Kind, Tree};
 use words::About;
 
-/// Most headings that the remark about what was passed over names.
+/// Longest note: it quotes a title, which may be as long as its author liked.
+const NOTE_MAX_BYTES: usize = 400;
+
+/// Most things that one remark names.
 const PASSED_MAX: usize = 12;
 
 /// Reads a document.
 pub(super) fn read(source: &Source) -> Result<Draft, ImportError> {
     let text = only_file(source).replace("\r\n", "\n").replace('\r', "\n");
-    let text = boxes::with_bullets(text.trim_start_matches('\u{feff}'));
+    let text = boxes::written_out(text.trim_start_matches('\u{feff}'));
     let tree = tree::read(&text);
     let mut chosen = choose::choose(&tree);
     let repeated = merge_repeated(&tree, &mut chosen);
@@ -57,8 +58,10 @@ pub(super) fn read(source: &Source) -> Result<Draft, ImportError> {
     draft.goal = context(&tree, &chosen);
     notes.sort();
     for (line, note) in notes {
+        let note = one_line(&note, NOTE_MAX_BYTES);
         draft.remark(if line == 0 { note } else { format!("line {line}: {note}") });
     }
+    groups(&tree, &chosen, &mut draft);
     passed(&chosen, &mut draft);
     Ok(draft)
 }
@@ -163,8 +166,31 @@ fn item(tree: &Tree<'_>, chosen: &Chosen, task: &TaskAt, labels: &[Field], notes
     }
     let line = tree.node(task.node).line;
     match &task.origin {
-        Origin::Heading => item.say("", tree.body(task.node)),
+        Origin::Heading => {
+            let boxes = tree.below(task.node).into_iter().filter_map(|below| match tree.node(below).kind {
+                Kind::Item { ticked, .. } => ticked,
+                Kind::Root
+                | Kind::Heading(_)
+                | Kind::Paragraph
+                | Kind::List { .. }
+                | Kind::Code { .. }
+                | Kind::Table
+                | Kind::Row(_)
+                | Kind::Other => None,
+            });
+            let boxes: Vec<bool> = boxes.collect();
+            if !item.done && !boxes.is_empty() && boxes.iter().all(|ticked| *ticked) {
+                item.done = true;
+                notes.push((line, format!("all boxes of `{}` are ticked: it is done", item.title)));
+            }
+            item.say("", tree.body(task.node));
+        }
         Origin::Item => {
+            // `Do this — `make check``: what stands behind the dash is how to tell.
+            let behind = tree.node(task.node).text.rsplit_once(['—', '–']).map_or("", |(_, behind)| behind.trim());
+            if behind.starts_with('`') && behind.ends_with('`') && behind.matches('`').count() == 2 {
+                checks::in_text(behind, &mut found);
+            }
             let whole = without_marker(&tree.whole(task.node));
             if whole.trim() != item.title {
                 item.say("", whole);
@@ -305,18 +331,30 @@ fn whole_lines(source: &str, range: &Range<usize>) -> Range<usize> {
     if before.trim().is_empty() { line..range.end } else { range.clone() }
 }
 
-/// Names the headings below which something stands that could be taken for tasks.
-fn passed(chosen: &Chosen, draft: &mut Draft) {
-    let mut named: Vec<String> =
-        chosen.passed.iter().map(|(line, title)| format!("{} (line {line})", shown(title))).collect();
-    named.sort();
-    named.dedup();
-    let more = named.len().saturating_sub(PASSED_MAX);
-    named.truncate(PASSED_MAX);
-    if more > 0 {
-        named.push(format!("{more} more"));
+/// Names the headings and items that hold tasks: each could have been one itself.
+fn groups(tree: &Tree<'_>, chosen: &Chosen, draft: &mut Draft) {
+    let named = |group: &choose::GroupAt| format!("{} (line {})", shown(&group.mark.title), tree.node(group.node).line);
+    let named: Vec<String> = chosen.groups.iter().map(named).collect();
+    for named in named.chunks(PASSED_MAX) {
+        draft.remark(format!("read as groups of tasks: {}", named.join(", ")));
     }
-    if !named.is_empty() {
+}
+
+/// Names what could be taken for tasks and was not.
+fn passed(chosen: &Chosen, draft: &mut Draft) {
+    let mut passed = chosen.passed.clone();
+    passed.sort_by_key(|(first, last, _)| (*first, std::cmp::Reverse(*last)));
+    let mut end = 0;
+    let mut named = Vec::new();
+    for (first, last, name) in passed {
+        // What stands in something that is named needs no name of its own.
+        if last > end {
+            end = last;
+            let lines = if first == last { format!("line {first}") } else { format!("lines {first} to {last}") };
+            named.push(format!("{} ({lines})", shown(&name)));
+        }
+    }
+    for named in named.chunks(PASSED_MAX) {
         draft.remark(format!("kept as context, not as tasks: {}", named.join(", ")));
     }
 }

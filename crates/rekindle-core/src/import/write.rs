@@ -47,13 +47,14 @@ pub(super) fn plan(format: Format, mut draft: Draft) -> Result<Imported, ImportE
         return Err(ImportError::Unusable(format!("{count} items of {} became {tasks} tasks", format.name())));
     }
     let done = draft.items.iter().filter(|item| item.done).count();
+    let checks = draft.items.iter().map(|item| item.accept.len()).sum();
     let mut remarks = draft.remarks;
     let more = remarks.len().saturating_sub(REMARKS_MAX);
     remarks.truncate(REMARKS_MAX);
     if more > 0 {
         remarks.push(format!("and {more} more of this kind"));
     }
-    Ok(Imported { text, tasks, done, remarks })
+    Ok(Imported { text, tasks, done, checks, remarks })
 }
 
 /// A valid id for every item, no two alike.

@@ -7,6 +7,22 @@ use crate::ids::{TaskId, name_from};
 /// Words that people put before a task's number, where an id would have to stand.
 const TASK_WORDS: [&str; 6] = ["task", "step", "ticket", "issue", "story", "item"];
 
+/// First words of something to do: a heading that begins with one was meant as a task.
+const VERBS: &str = "add, adjust, allow, analyse, analyze, apply, audit, automate, benchmark, build, bump, change, check, choose, \
+    clean, configure, connect, convert, copy, create, cut, define, delete, deploy, design, detect, develop, disable, document, draft, drop, \
+    enable, ensure, expose, export, extend, extract, finish, fix, generate, handle, hook, implement, import, improve, init, initialise, \
+    initialize, install, integrate, introduce, investigate, launch, make, merge, migrate, monitor, move, normalise, optimise, optimize, \
+    parse, pick, polish, port, prepare, print, profile, prove, provide, provision, publish, read, record, reduce, refactor, release, remove, \
+    rename, render, replace, research, restore, review, rewrite, roll, rotate, run, scaffold, schedule, seed, send, serve, set, setup, ship, \
+    show, simplify, split, start, store, support, switch, tag, test, track, train, turn, update, upgrade, use, validate, verify, wire, wrap, write";
+
+/// Whether a text begins like something to do: `Implement the parser`.
+#[must_use]
+pub fn looks_like_order(text: &str) -> bool {
+    let first = text.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty()).unwrap_or("").to_lowercase();
+    VERBS.split(',').any(|verb| verb.trim() == first)
+}
+
 /// A level-3 heading, split.
 pub(super) enum Split<'a> {
     /// `ID: title` with a valid id. The title may be empty.

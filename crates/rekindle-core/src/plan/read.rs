@@ -56,10 +56,13 @@ pub(super) fn plan(name: &str, text: &str, problems: &mut Problems) -> Option<Pl
     let settings = settings::settings(entries, problems);
     let outline = outline::outline(text, from);
     let mut reader = Reader::new(text, &outline, problems);
-    for section in sections(text, &outline, from) {
+    let sections = sections(text, &outline, from);
+    reader.with_tasks = parts_with_tasks(text, &sections);
+    for section in sections {
         reader.section(section);
     }
-    reader.warn_of_levels();
+    reader.report_levels();
+    reader.warn_of_boxes();
     let mut drafts = std::mem::take(&mut reader.drafts);
     let mut cuts = Vec::new();
     if drafts.is_empty() && !reader.malformed {
@@ -118,6 +121,11 @@ struct Reader<'a> {
     part: Part,
     /// Whether the part has a task already: what follows in it is meant as one too.
     task_in_part: bool,
+    /// How many parts began so far, and those that have a task somewhere.
+    parts: usize,
+    with_tasks: BTreeSet<usize>,
+    /// What stands in tasks.
+    task_content: Vec<Range<usize>>,
     /// A wave heading without a number, reported when a task stands under it.
     bad_wave: Option<Range<usize>>,
     /// From which offset on which wave holds, for checklists.
@@ -139,6 +147,9 @@ impl<'a> Reader<'a> {
             problems,
             part: Part::Top,
             task_in_part: false,
+            parts: 0,
+            with_tasks: BTreeSet::new(),
+            task_content: Vec::new(),
             bad_wave: None,
             waves: Vec::new(),
             title: None,
@@ -176,6 +187,7 @@ impl<'a> Reader<'a> {
         let wave = part.wave();
         self.waves.push((at, wave));
         self.part = part;
+        self.parts += 1;
         self.task_in_part = false;
         self.bad_wave = None;
     }
@@ -222,7 +234,10 @@ impl<'a> Reader<'a> {
         let written = &text[section.heading.clone()];
         let in_wave = matches!(self.part, Part::Wave(_));
         let has_keys = section.list.as_ref().is_some_and(|(list, _)| keys::has_known_key(text, self.outline, *list));
-        let meant = in_wave || has_keys || self.task_in_part || heading::resembles_task(written);
+        // Before the first task of a part a section may stand, but nothing that tells somebody to do something.
+        let among_tasks =
+            self.task_in_part || self.with_tasks.contains(&self.parts) && heading::looks_like_order(written);
+        let meant = in_wave || has_keys || among_tasks || heading::resembles_task(written);
         match heading::split(written) {
             heading::Split::Task { id, title } if !title.is_empty() => self.task(section, id, title),
             heading::Split::Task { id, .. } if meant => {
@@ -273,6 +288,7 @@ impl<'a> Reader<'a> {
         let found = self.keys(&section);
         let has_keys = found.is_some();
         let (keys, body_from) = found.unwrap_or_else(|| (Keys::default(), section.content.start));
+        self.task_content.push(section.content.clone());
         let below = Passage::from(body_from..section.content.end);
         let body = prose(self.text, &[below], &[]);
         if body.is_empty() && !has_keys {
@@ -318,23 +334,68 @@ impl<'a> Reader<'a> {
         Span::from(section.heading.clone())
     }
 
-    /// A task at another level is easily overlooked: it would silently be text.
-    fn warn_of_levels(&mut self) {
-        for block in &self.outline.blocks {
+    /// A task at another level would silently be text. Below a task it is a part of it, and only doubtful.
+    fn report_levels(&mut self) {
+        for (index, block) in self.outline.blocks.iter().enumerate() {
             let BlockKind::Heading { level, text } = &block.kind else {
                 continue;
             };
             let written = &self.text[text.clone()];
             let is_title = Some(text) == self.title_span.as_ref();
-            if *level == 3 || is_title || !heading::resembles_task(written) {
+            if *level == 3 || is_title {
                 continue;
             }
-            if let heading::Split::Task { .. } = heading::split(written) {
-                let message = format!("{} looks like a task but is a level-{level} heading", quote(written));
-                self.problems
-                    .warning("heading-level", text.clone(), message)
-                    .hint("tasks are level-3 headings: `### ID: title`");
+            let named = heading::resembles_task(written) && !matches!(heading::split(written), heading::Split::NoColon);
+            let with_id = named && matches!(heading::split(written), heading::Split::Task { .. });
+            let list = self.outline.blocks.get(index + 1).and_then(|next| match next.kind {
+                BlockKind::List(list) => Some(list),
+                BlockKind::Heading { .. } | BlockKind::Other => None,
+            });
+            let has_keys = list.is_some_and(|list| keys::has_known_key(self.text, self.outline, list));
+            let order = *level < 3 && has_keys && heading::looks_like_order(written);
+            let message = format!("{} looks like a task but is a level-{level} heading", quote(written));
+            let hint = "tasks are level-3 headings: `### ID: title`";
+            if *level < 3 && (named || order) && !self.drafts.is_empty() {
+                self.problems.error("heading-level", text.clone(), message).hint(hint);
+            } else if with_id {
+                self.problems.warning("heading-level", text.clone(), message).hint(hint);
             }
         }
     }
+
+    /// In a plan whose tasks are headings, a box outside of them is a task to its author and text to everybody else.
+    fn warn_of_boxes(&mut self) {
+        if self.drafts.is_empty() {
+            return;
+        }
+        for item in self.outline.items.iter().filter(|item| item.checkbox.is_some() && !item.quoted) {
+            if self.task_content.iter().any(|content| content.contains(&item.span.start)) {
+                continue;
+            }
+            let line = keys::first_line(self.text, &item.span);
+            let message = "this box is no task: the tasks of this plan are headings";
+            self.problems
+                .warning("box-outside", line, message)
+                .hint("write it as `### ID: title`, or move it into a task");
+        }
+    }
+}
+
+/// Which parts of the plan have a task: counted as the reader enters them.
+fn parts_with_tasks(text: &str, sections: &[Section]) -> BTreeSet<usize> {
+    let (mut parts, mut with_tasks) = (0, BTreeSet::new());
+    for section in sections {
+        match section.level {
+            0 => {}
+            1 | 2 => parts += 1,
+            _ => {
+                if let heading::Split::Task { title, .. } = heading::split(&text[section.heading.clone()])
+                    && !title.is_empty()
+                {
+                    with_tasks.insert(parts);
+                }
+            }
+        }
+    }
+    with_tasks
 }

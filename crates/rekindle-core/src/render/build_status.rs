@@ -57,9 +57,12 @@ pub fn current_wave(state: &State) -> Option<u32> {
 fn counts(state: &State) -> String {
     let words =
         ["PASS", "FAIL", "SKIPPED", "IN PROGRESS", "AWAITING REVIEW", "AWAITING AUDIT", "REWORK", "PENDING", "BLOCKED"];
-    let count = |word: &str| {
-        in_plan_order(state).filter(|(planned, task)| status_word(state, &planned.id, task) == word).count()
+    // A task that gets another attempt says FAIL in its row, and is still open: it is counted as what it is.
+    let counted_as = |planned: &PlanTask, task: &Task| match status_word(state, &planned.id, task) {
+        "FAIL" if task.state != TaskState::Failed => "PENDING",
+        word => word,
     };
+    let count = |word: &str| in_plan_order(state).filter(|(planned, task)| counted_as(planned, task) == word).count();
     // What belongs to review is named only where there is any.
     let always = |word: &str| !matches!(word, "AWAITING REVIEW" | "AWAITING AUDIT" | "REWORK");
     let counted = words.iter().map(|word| (*word, count(word))).filter(|(word, count)| *count > 0 || always(word));

@@ -44,15 +44,14 @@ fn head(state: &State) -> Option<String> {
     if let Some(branch) = &run.branch {
         let _ = writeln!(out, "- Branch: {}", label(branch));
     }
-    let count = |wanted: TaskState| state.tasks.values().filter(|task| task.state == wanted).count();
+    let counts = view::Counts::of_state(state);
+    let in_progress = state.tasks.values().filter(|task| task.state == TaskState::InProgress).count();
     let _ = writeln!(
         out,
-        "- Progress: {}/{} tasks complete, {} in progress, {} failed, {} skipped",
-        count(TaskState::Complete),
-        state.tasks.len(),
-        count(TaskState::InProgress),
-        count(TaskState::Failed),
-        count(TaskState::Skipped),
+        "- Progress: {} tasks complete, {in_progress} in progress, {} failed, {} skipped",
+        counts.progress(),
+        counts.failed,
+        counts.skipped,
     );
     if run.resumes > 0 {
         let _ = writeln!(out, "- Resumed: {} times", run.resumes);

@@ -80,7 +80,7 @@ impl Log {
             reason: String::new(),
         });
         self.add(Some(tasks[0]), Some((agent, epoch)), body);
-        let body = Body::Task(TaskEvent::TaskStarted { attempt: AttemptId(attempt), number });
+        let body = Body::Task(TaskEvent::TaskStarted { attempt: AttemptId(attempt), number, nth: number });
         self.add(Some(tasks[0]), Some((agent, epoch)), body);
     }
 
@@ -124,7 +124,7 @@ pub(crate) fn state() -> State {
 fn begin_t3(log: &mut Log) {
     let number = 1;
     let attempt = AttemptId(1);
-    let begun = Body::Task(TaskEvent::TaskStarted { attempt, number });
+    let begun = Body::Task(TaskEvent::TaskStarted { attempt, number, nth: number });
     log.add(Some("T3"), Some(("backend", 1)), begun);
     let checkpoint = Checkpoint {
         status: "lexer done".into(),

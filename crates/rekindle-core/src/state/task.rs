@@ -47,6 +47,9 @@ pub struct Task {
     pub epoch: Epoch,
     /// Attempts that count.
     pub attempts: u32,
+    /// Attempts that have begun it, whether they count or not, of every role: they are numbered by it for people.
+    #[serde(default)]
+    pub begun: u32,
     /// The attempt that holds it: working on it, or with it in its list.
     pub holder: Option<AttemptId>,
     /// When the current attempt at it began.

@@ -23,7 +23,7 @@ use crate::harness::{Story, evidence, task};
 const PLAN: &str = "---\nplan: demo\n---\n# Demo\n\n## Wave 1\n\n### T1: a\n- accept: `true`\n\n### T2: b\n- agent: duo\n- accept: `true`\n\n### T3: c\n- agent: duo\n- blocked by: T2\n- artifacts: c.txt\n\n## Wave 2\n\n### T4: d\n- blocked by: T1\n- artifacts: c.txt\n\n### T5: e\n- accept: `true`\n- attempts: 2\n";
 
 /// One random move: what happens, and to whom.
-type Move = (u8, u8, u8, u32);
+pub type Move = (u8, u8, u8, u32);
 
 /// Mostly whoever lives, so that stories get far; now and then one that is over.
 fn attempts(state: &State, who: u8) -> Vec<AttemptId> {
@@ -231,6 +231,11 @@ fn check_step(before: &State, after: &State, events: &[Event]) {
 }
 
 fn play(moves: &[Move]) -> Story {
+    play_with(moves, |_, _| {})
+}
+
+/// The same, looked at after every step.
+pub fn play_with(moves: &[Move], mut look: impl FnMut(&Story, &[Event])) -> Story {
     // Whether work is done apart, who reviews it and how soon what has ended is let go differ from story to story as well.
     let by = moves.first().map_or(0, |made| made.3 >> 24);
     let review = ["", "review: [critic, auditor]\n", "review: [critic]\n", ""][by as usize / 2 % 4];
@@ -243,12 +248,14 @@ fn play(moves: &[Move]) -> Story {
         ..Limits::default()
     };
     let mut story = Story::with(&plan, limits);
+    look(&story, &story.log);
     for &made in moves {
         story.after_ms(u64::from(made.3 % 400_000));
         let Some(input) = make_input(&story.state, made) else { continue };
         let before = story.state.clone();
         let step = story.input(input);
         check_step(&before, &story.state, &step.events);
+        look(&story, &step.events);
         for effect in &step.effects {
             // What an attempt left is kept by the next one as well, before it begins.
             let known = matches!(

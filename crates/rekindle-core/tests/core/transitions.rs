@@ -61,7 +61,7 @@ fn a_lie_is_refused_and_the_work_is_handed_over() {
     assert_snapshot!(lines(&story.input(Input::TimePassed)), @r#"
     developer_dispatched T1 developer-T1 e2 {"attempt":2,"blocked_by":[],"cli":"default","reason":"fresh: it ended by itself before its work was complete","resumed":true,"role":"developer","strategy":"fresh","tasks":["T1"]}
     developer_redispatched T1 developer-T1 e2 {"attempt":2,"role":"developer"}
-    task_started T1 developer-T1 e2 {"attempt":2,"number":2}
+    task_started T1 developer-T1 e2 {"attempt":2,"nth":2,"number":2}
     -> LaunchAttempt { attempt: AttemptId(2) }
     "#);
 }
@@ -152,7 +152,7 @@ fn a_named_agent_goes_on_with_its_next_task_at_once() {
     assert_snapshot!(lines(&story.checked("T1", true)), @r#"
     checks_finished T1 backend e1 
     task_completed T1 backend e1 {"result":"as asked","unproven":false}
-    task_started T2 backend e1 {"attempt":1,"number":1}
+    task_started T2 backend e1 {"attempt":1,"nth":1,"number":1}
     "#);
     assert_snapshot!(lines(&story.exited(1, exit_code(1))), @r#"
     attempt_exited T2 backend e1 {"attempt":1,"exit":{"code":1,"out_of_memory":false,"signal":null,"start_error":null}}
@@ -226,7 +226,7 @@ fn a_question_parks_the_task_and_its_answer_opens_it() {
     assert_snapshot!(lines(&story.order(answer)), @r#"
     question_answered T1 developer-T1 e1 {"answer":"a","id":1}
     developer_dispatched T1 developer-T1 e2 {"attempt":2,"blocked_by":[],"cli":"default","reason":"fresh: it waited for a person's answer","resumed":true,"role":"developer","strategy":"fresh","tasks":["T1"]}
-    task_started T1 developer-T1 e2 {"attempt":2,"number":1}
+    task_started T1 developer-T1 e2 {"attempt":2,"nth":2,"number":1}
     -> LaunchAttempt { attempt: AttemptId(2) }
     "#);
 }
@@ -243,7 +243,7 @@ fn a_split_makes_tasks_of_the_parts_and_proves_the_whole_when_they_are_through()
     split_proposed T1 developer-T1 e1 {"subtasks":["read","write"]}
     task_added T1.1 developer-T1 e1 {"health":false,"holder":1,"parent":"T1","task":{"accept":[],"agent":null,"artifacts":[],"attempts":null,"blocked_by":[],"body":"Part 1 of 2 of task T1: first\n\nread\n\nThe whole task, for context; do only your part of it:\n\nDo it.","cli":null,"done":false,"environments":[],"id":"T1.1","line":3,"priority":0,"reading":[],"role":null,"timeout_ms":null,"title":"read","wave":1}}
     task_added T1.2 developer-T1 e1 {"health":false,"holder":1,"parent":"T1","task":{"accept":[],"agent":null,"artifacts":[],"attempts":null,"blocked_by":["T1.1"],"body":"Part 2 of 2 of task T1: first\n\nwrite\n\nThe whole task, for context; do only your part of it:\n\nDo it.","cli":null,"done":false,"environments":[],"id":"T1.2","line":3,"priority":0,"reading":[],"role":null,"timeout_ms":null,"title":"write","wave":1}}
-    task_started T1.1 developer-T1 e1 {"attempt":1,"number":1}
+    task_started T1.1 developer-T1 e1 {"attempt":1,"nth":1,"number":1}
     "#);
     assert_snapshot!(lines(&story.report(1, split(&["read", "write"]))), @"= Already");
     assert_snapshot!(lines(&story.report(1, split(&[]))), @r#"
@@ -313,7 +313,7 @@ fn a_pause_stops_agents_and_costs_no_attempt() {
     coordinator_started  
     session_resume  {"reason":"interrupt","resume_count":1,"tasks_to_revalidate":0}
     developer_dispatched T1 developer-T1 e2 {"attempt":2,"blocked_by":[],"cli":"default","reason":"fresh: the run was paused or stopped by its operator","resumed":true,"role":"developer","strategy":"fresh","tasks":["T1"]}
-    task_started T1 developer-T1 e2 {"attempt":2,"number":1}
+    task_started T1 developer-T1 e2 {"attempt":2,"nth":2,"number":1}
     -> LaunchAttempt { attempt: AttemptId(2) }
     "#);
 }
@@ -366,7 +366,7 @@ fn a_process_that_never_began_costs_no_attempt() {
     coordinator_recovered  {"adopted":0,"events_reconciled":1,"finished":0,"orphaned_agents":1,"progress":{"available":1,"blocked":0,"compactions":0,"complete":0,"in_progress":0,"pending_audit":0,"relationships":0,"total":1},"saved_at":1000,"to_validate":0}
     team_checked  {"idle":0,"unresponsive":0,"working":0}
     developer_dispatched T1 developer-T1 e2 {"attempt":2,"blocked_by":[],"cli":"default","reason":"fresh: the process that supervised it was killed","resumed":true,"role":"developer","strategy":"fresh","tasks":["T1"]}
-    task_started T1 developer-T1 e2 {"attempt":2,"number":1}
+    task_started T1 developer-T1 e2 {"attempt":2,"nth":2,"number":1}
     -> LeaveWorkspace { attempt: AttemptId(1) }
     -> LaunchAttempt { attempt: AttemptId(2) }
     "#);
@@ -447,15 +447,15 @@ fn an_operator_can_skip_retry_and_complete() {
     task_skipped T1 developer-T1 e1 {"reason":"not needed"}
     stop_ordered T1 developer-T1 e1 {"at_once":false,"attempt":1,"cause":"stopped_by_operator"}
     developer_dispatched T2 developer-T2 e1 {"attempt":2,"blocked_by":["T1"],"cli":"default","reason":"first attempt","resumed":false,"role":"developer","strategy":"first","tasks":["T2"]}
-    task_started T2 developer-T2 e1 {"attempt":2,"number":1}
+    task_started T2 developer-T2 e1 {"attempt":2,"nth":1,"number":1}
     -> StopAttempt { attempt: AttemptId(1), at_once: false }
     -> LaunchAttempt { attempt: AttemptId(2) }
     "#);
     story.exited(1, Exit { signal: Some(2), ..Exit::default() });
     assert_snapshot!(lines(&story.order(Order::Retry { task: task("T1") })), @r#"
     task_reopened T1 e2 {"reason":"opened again by the operator","reset_attempts":true}
-    developer_dispatched T1 developer-T1 e3 {"attempt":3,"blocked_by":[],"cli":"default","reason":"fresh: the task was opened again","resumed":false,"role":"developer","strategy":"fresh","tasks":["T1"]}
-    task_started T1 developer-T1 e3 {"attempt":3,"number":1}
+    developer_dispatched T1 developer-T1 e3 {"attempt":3,"blocked_by":[],"cli":"default","reason":"fresh: the run was paused or stopped by its operator","resumed":false,"role":"developer","strategy":"fresh","tasks":["T1"]}
+    task_started T1 developer-T1 e3 {"attempt":3,"nth":2,"number":1}
     -> LaunchAttempt { attempt: AttemptId(3) }
     "#);
     assert_snapshot!(lines(&story.order(Order::Complete { task: task("T1"), result: None })), @r#"
@@ -478,7 +478,7 @@ fn an_operator_stops_a_task_and_what_waits_for_it_goes_on_waiting() {
     assert_snapshot!(lines(&story.order(Order::Stop { task: task("T1") })), @r#"= Refused { reason: "task T1 has ended already: there is nothing to stop" }"#);
     assert_snapshot!(lines(&story.exited(1, Exit { signal: Some(2), ..Exit::default() })), @r#"
     attempt_exited T1 developer-T1 e1 {"attempt":1,"exit":{"code":null,"out_of_memory":false,"signal":2,"start_error":null}}
-    attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"completed"}
+    attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"stopped_by_operator"}
     run_finished  {"complete":0,"failed":1,"outcome":"failed","skipped":0,"unreachable":1}
     -> LeaveWorkspace { attempt: AttemptId(1) }
     -> TellEnd { text: "the run is over, failed: 0 of 2 tasks complete, 1 failed, 1 out of reach" }
@@ -520,7 +520,7 @@ fn nothing_is_started_on_a_machine_that_is_short_of_something() {
     assert_snapshot!(lines(&story.input(Input::PressureSeen { short: None })), @r#"
     starts_released  {}
     developer_dispatched T2 developer-T2 e1 {"attempt":2,"blocked_by":["T1"],"cli":"default","reason":"first attempt","resumed":false,"role":"developer","strategy":"first","tasks":["T2"]}
-    task_started T2 developer-T2 e1 {"attempt":2,"number":1}
+    task_started T2 developer-T2 e1 {"attempt":2,"nth":1,"number":1}
     -> RepeatRefused
     -> LaunchAttempt { attempt: AttemptId(2) }
     "#);

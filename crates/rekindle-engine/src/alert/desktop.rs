@@ -77,6 +77,7 @@ impl Shower {
     pub(super) fn command(&self, alert: &Alert) -> Command {
         let title = one_line(&format!("rekindle: {}", alert.plan), TEXT_MAX_BYTES);
         let mut lines = vec![one_line(&alert.text, TEXT_MAX_BYTES)];
+        lines.extend(alert.evidence.first().map(|line| one_line(line, TEXT_MAX_BYTES)));
         lines.extend(alert.choices.iter().map(|choice| one_line(choice, TEXT_MAX_BYTES)));
         let text = lines.join("\n");
         match self {

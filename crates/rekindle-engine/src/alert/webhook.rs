@@ -49,6 +49,9 @@ struct Posted<'a> {
     plan: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     task: Option<&'a str>,
+    /// What its agent printed last, an error first.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    evidence: &'a [String],
     /// Milliseconds since the Unix epoch.
     time: i64,
 }
@@ -146,6 +149,7 @@ fn posted(alert: &Alert) -> String {
         run: &alert.run,
         plan: &alert.plan,
         task: alert.task.as_ref().map(|task| task.as_str()),
+        evidence: &alert.evidence,
         time: alert.time.0,
     };
     serde_json::to_string(&posted).expect("texts and a number are JSON")

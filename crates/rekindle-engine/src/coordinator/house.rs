@@ -8,6 +8,7 @@ use rekindle_core::time::Time;
 
 use super::{House, Notice, Teller};
 use crate::files::Files;
+use crate::polling;
 use crate::pressure;
 
 pub(super) struct RealHouse {
@@ -36,6 +37,11 @@ impl House for RealHouse {
     }
 
     fn tell(&mut self, notice: &Notice) {
+        match notice {
+            Notice::Polling(lack) => polling::put(&self.state_dir, lack),
+            Notice::Watching => polling::clear(&self.state_dir),
+            Notice::Unwritten(_) | Notice::CannotPause | Notice::Written => {}
+        }
         if let Some(teller) = &self.teller {
             teller(notice);
         }

@@ -3,8 +3,11 @@
 use rekindle_core::state::State;
 
 use super::{Error, Setup};
+use crate::alert::{Alert, Alerts, Kind, Session};
+use crate::clock;
 use crate::control;
 use crate::driver;
+use crate::lost;
 use crate::world::real::{self, Lost, RealWorld};
 
 /// A coordinator that an agent of this run started would speak as the operator, and end with its agent.
@@ -29,8 +32,29 @@ pub(super) fn refuse_beside(world: &RealWorld) -> Result<(), Error> {
 
 /// Attempts that the log has lost. Nothing is begun before a person has said to go on, and while an agent of theirs works.
 pub(super) fn look_for_lost(setup: &Setup, state: &State) -> Result<Option<Lost>, Error> {
-    match real::lost(setup.dir.path(), state.last_attempt) {
-        Some(lost) if !setup.forget_lost || !lost.living.is_empty() => Err(Error::AttemptsLost(lost)),
-        found => Ok(found),
+    let dir = setup.dir.path();
+    let Some(found) = real::lost(dir, state.last_attempt) else { return Ok(None) };
+    let answered = setup.forget_lost || lost::forgotten(dir) >= found.highest;
+    if !answered || !found.living.is_empty() {
+        tell_lost(setup, state, &found);
+        return Err(Error::AttemptsLost(found));
     }
+    lost::forget(dir, found.highest).map_err(|source| Error::Os { what: "cannot put the answer down", source })?;
+    Ok(Some(found))
+}
+
+/// Nobody may be at the terminal: it is told as every question is.
+fn tell_lost(setup: &Setup, state: &State, found: &Lost) {
+    let run = state.run.as_ref();
+    let alert = Alert {
+        kind: Kind::NeedsYou,
+        text: found.to_string(),
+        choices: [lost::FORGET, lost::RESTORE].map(|word| format!("rekindle answer 0 {word}")).to_vec(),
+        run: run.map(|run| run.id.to_string()).unwrap_or_default(),
+        plan: run.map(|run| run.plan.name.clone()).unwrap_or_default(),
+        task: None,
+        evidence: Vec::new(),
+        time: clock::wall(),
+    };
+    Alerts::start(&setup.programs.alerts, &Session::of_this_process()).tell(&alert);
 }

@@ -301,9 +301,9 @@ impl<W: World, H: House> Loop<W, H> {
         self.housekeeping_at = now.plus_ms(HOUSEKEEPING_MS);
         // A backup that fails (no space) must not stop the run; the log itself still refuses to lie.
         let _no_backup = self.store.backup_if_due(now.0);
-        if !self.polls && self.driver.world().polls() {
-            self.polls = true;
-            self.house.tell(&Notice::Polling(refusal::no_watch()));
+        let polls = self.driver.world().polls();
+        if std::mem::replace(&mut self.polls, polls) != polls {
+            self.house.tell(&if polls { Notice::Polling(refusal::no_watch()) } else { Notice::Watching });
         }
         let short = self.house.short();
         if short.is_some() == self.held_by_look() {

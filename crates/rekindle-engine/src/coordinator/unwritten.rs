@@ -23,6 +23,8 @@ pub enum Notice {
     Written,
     /// The system has no file watch left, so that agents are looked at in turn: what to type.
     Polling(Refusal),
+    /// It has watches again.
+    Watching,
 }
 
 pub type Teller = Box<dyn Fn(&Notice)>;

@@ -9,10 +9,12 @@ use rekindle_core::input::{Input, MergeOutcome, Refused};
 use rekindle_core::plan::PlanTask;
 use rekindle_core::refusal::Refusal;
 use rekindle_core::state::{AttemptPhase, Task, TaskState};
+use rekindle_core::view;
 
 use super::Driver;
 use crate::agents::PLUGIN_MARK;
 use crate::alert::{Alert, Kind};
+use crate::last_output;
 use crate::person::WorkedOn;
 use crate::store::{StoredLine, Stream};
 use crate::world::{Admission, CheckOrder, LaunchOrder, LeaveOrder, MergeOrder, World};
@@ -55,6 +57,7 @@ impl<W: World> Driver<W> {
 
     /// Tells a person.
     fn alert(&mut self, kind: Kind, text: String, choices: Vec<String>, task: Option<TaskId>) {
+        let evidence = task.as_ref().map(|task| self.evidence_of(task)).unwrap_or_default();
         let run = self.state.run.as_ref();
         let alert = Alert {
             kind,
@@ -63,9 +66,20 @@ impl<W: World> Driver<W> {
             run: run.map_or(String::new(), |run| run.id.to_string()),
             plan: run.map_or(String::new(), |run| run.plan.name.clone()),
             task,
+            evidence,
             time: self.decided_at,
         };
         self.world.alert(&alert);
+    }
+
+    /// What the agent of a task that failed printed last. A log that cannot be read now is no reason not to tell.
+    fn evidence_of(&self, task: &TaskId) -> Vec<String> {
+        let Some(row) = view::task_row(&self.state, task) else { return Vec::new() };
+        let attempts: Vec<_> =
+            self.state.attempts.keys().filter_map(|id| view::attempt_row(&self.state, *id)).collect();
+        let failing = last_output::failing(&row, &attempts);
+        let output = failing.and_then(|attempt| last_output::of(&*self.store, attempt.attempt, &attempt.kind).ok()?);
+        output.map(|output| output.shown().map(str::to_owned).collect()).unwrap_or_default()
     }
 
     pub(super) fn launch(&mut self, attempt: AttemptId) {

@@ -32,7 +32,8 @@ pub fn touched_rows(state: &State, touched: &Touched) -> Vec<Row> {
         add(Table::Run, row.id.clone(), 0, json(&row));
     }
     for id in &touched.tasks {
-        let Some(task) = state.tasks.get(id).filter(|task| !task.settled) else { continue };
+        let ended = touched.ended.contains(id);
+        let Some(task) = state.tasks.get(id).filter(|task| !task.settled || ended) else { continue };
         if let Some(row) = view::task_row(state, id) {
             add(Table::Task, id.to_string(), task.index as u64, json(&row));
         }

@@ -212,6 +212,11 @@ impl Read for MemoryStore {
         Ok(lines.take(limit).cloned().collect())
     }
 
+    fn attempt_tail(&self, attempt: u64, limit: usize) -> Result<Vec<StoredLine>, Error> {
+        let inner = self.live()?;
+        Ok(newest(inner.content.lines_of(None).rev().filter(|l| l.line.attempt == attempt), limit))
+    }
+
     fn attempt_places(&self, attempt: u64, after: u64, limit: usize) -> Result<Vec<u64>, Error> {
         Ok(self.attempt_lines(attempt, after, limit)?.iter().map(|line| line.seq).collect())
     }

@@ -14,7 +14,7 @@ mod settle;
 mod workspaces;
 
 pub use allowance::read as read_allowance;
-pub use bundles::{Lost, lost};
+pub use bundles::{Lost, highest as highest_bundle, lost};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

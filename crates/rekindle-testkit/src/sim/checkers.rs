@@ -12,6 +12,7 @@ mod machine;
 mod output;
 mod protocol;
 mod signs;
+mod steered;
 mod unreported;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -300,6 +301,7 @@ impl Sim {
                 Ok(event) => {
                     self.trace.say(self.queue.now_ms(), format_args!("  {} {}", stored.seq, log::Shown(&stored)));
                     self.note_wall(&event);
+                    self.check_told(&event);
                     self.checkers.event(&self.setting, &event);
                     self.note_wait(&event);
                     self.note_usage(&event);

@@ -373,6 +373,7 @@ impl Sim {
         self.coordinator.kill = None;
         self.coordinator.launching.clear();
         self.coordinator.watched.clear();
+        self.person.unwatched();
         self.coordinator.told.clear();
         self.coordinator.polled.clear();
         self.coordinator.under_way.clear();

@@ -94,7 +94,7 @@ impl Sim {
         Some(order)
     }
 
-    fn order_by_call(&mut self, order: Order) {
+    pub(super) fn order_by_call(&mut self, order: Order) {
         self.say(format_args!("operator: {order:?}"));
         self.checkers.truth.operator(&order, &self.checkers.replayed);
         let doubted = match &order {

@@ -75,11 +75,19 @@ pub enum Plant {
     UnknownAsLost,
     /// Artifacts that cannot be looked at are taken for missing.
     UnseenAsMissing,
+    /// A prompt leaves out what the person told.
+    DropTells,
+    /// A message that nobody was given is told as taken.
+    AckUnsent,
+    /// A person's program is told as ended while it runs.
+    PersonGoneEarly,
+    /// Nobody is told that a person's program has ended.
+    ForgetPerson,
 }
 
 impl Plant {
     /// Every plant.
-    pub const ALL: [Self; 36] = [
+    pub const ALL: [Self; 40] = [
         Self::NoEpochCheck,
         Self::AckBeforeCommit,
         Self::KillpgOnly,
@@ -116,6 +124,10 @@ impl Plant {
         Self::WantAsCrash,
         Self::UnknownAsLost,
         Self::UnseenAsMissing,
+        Self::DropTells,
+        Self::AckUnsent,
+        Self::PersonGoneEarly,
+        Self::ForgetPerson,
     ];
 
     /// Its name on the command line.
@@ -158,6 +170,10 @@ impl Plant {
             Self::WantAsCrash => "want-as-crash",
             Self::UnknownAsLost => "unknown-as-lost",
             Self::UnseenAsMissing => "unseen-as-missing",
+            Self::DropTells => "drop-tells",
+            Self::AckUnsent => "ack-unsent",
+            Self::PersonGoneEarly => "person-gone-early",
+            Self::ForgetPerson => "forget-person",
         }
     }
 

@@ -7,11 +7,13 @@ use std::rc::Rc;
 
 use rekindle_core::activity::Transcript;
 use rekindle_core::event::ClockSeen;
-use rekindle_core::ids::{AttemptId, Epoch};
+use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::Found;
+use rekindle_core::steering::PersonProcess;
 use rekindle_core::time::Time;
 use rekindle_engine::agents::Reader;
 use rekindle_engine::alert::Alert;
+use rekindle_engine::person::WorkedOn;
 use rekindle_engine::store::Stream;
 use rekindle_engine::world::{Admission, CheckOrder, KeptReport, LaunchOrder, MergeOrder, World};
 use rekindle_shim::tree::Activity;
@@ -71,12 +73,13 @@ impl World for SimWorld {
         self.ask(|sim| (!sim.refuses("output to keep refused")).then(|| "kept".to_owned()))
     }
 
-    fn launch(&mut self, order: LaunchOrder) -> Admission {
+    fn launch(&mut self, mut order: LaunchOrder) -> Admission {
         self.ask(|sim| {
             let (role, tasks, place) = (order.role, &order.tasks, order.workspace.as_deref().unwrap_or("the project"));
             sim.say(format_args!("launch attempt {} epoch {} {role} {tasks:?} in {place}", order.attempt, order.epoch));
             sim.check_effect(|checkers| checkers.allows_launch(order.attempt));
             sim.check_alone(&order);
+            sim.check_person(&mut order);
             let taken = sim.launch_taken(order.attempt);
             if taken == Admission::Yes {
                 sim.launch(&order);
@@ -150,6 +153,14 @@ impl World for SimWorld {
         self.ask(|sim| {
             sim.check_effect(|checkers| checkers.allows_message(attempt, number));
             sim.carry(attempt, Line::Message(number));
+        });
+    }
+
+    fn watch_person(&mut self, task: &TaskId, by: &PersonProcess, _place: WorkedOn) {
+        self.ask(|sim| {
+            if !sim.forgets() {
+                sim.watch_person(task, by);
+            }
         });
     }
 

@@ -117,6 +117,10 @@ impl Read for SimStore {
         self.engine.attempt_lines(attempt, after, limit)
     }
 
+    fn attempt_tail(&self, attempt: u64, limit: usize) -> Result<Vec<StoredLine>, Error> {
+        self.engine.attempt_tail(attempt, limit)
+    }
+
     fn attempt_places(&self, attempt: u64, after: u64, limit: usize) -> Result<Vec<u64>, Error> {
         self.engine.attempt_places(attempt, after, limit)
     }

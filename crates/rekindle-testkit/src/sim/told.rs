@@ -3,6 +3,7 @@
 
 use rekindle_core::ids::AttemptId;
 use rekindle_core::report::Exit;
+use rekindle_engine::driver::Message;
 
 use super::checkers::Invariant;
 use super::plant::Plant;
@@ -50,6 +51,9 @@ impl Sim {
             }
             return;
         }
+        if unsure && matches!(line, Line::Message(_)) && self.plant == Some(Plant::AckUnsent) {
+            return self.acknowledge(number, attempt, line);
+        }
         if unsure {
             self.queue.after_ms(TRY_MS, Happening::Carried(number, attempt, line, tries + 1));
         }
@@ -57,7 +61,11 @@ impl Sim {
             Line::Close => bundle.input_closed = true,
             Line::Message(message) => {
                 let known = !bundle.delivered.insert(message) && self.plant != Some(Plant::TellTwice);
-                if known || bundle.input_closed {
+                let closed = bundle.input_closed;
+                if !closed && !unsure {
+                    self.acknowledge(number, attempt, line);
+                }
+                if known || closed {
                     return;
                 }
                 self.say(format_args!("attempt {attempt} is given message {message}"));
@@ -72,6 +80,14 @@ impl Sim {
         }
         if self.agents.get(&attempt).is_some_and(|agent| agent.listening) {
             self.listen(attempt);
+        }
+    }
+
+    /// The thread tells its coordinator that the shim has a message. Only a person's messages are waited for so.
+    fn acknowledge(&mut self, number: u32, attempt: AttemptId, line: Line) {
+        let Line::Message(message) = line else { return };
+        if self.is_up(number) && !self.checkers.replayed.steering.tells.is_empty() {
+            self.deliver(Message::MessageTaken { attempt, number: message });
         }
     }
 

@@ -20,6 +20,7 @@ use super::clock::{Machine, Queue};
 use super::control::Calls;
 use super::faults::{Fault, Kill};
 use super::outside::Asked;
+use super::person::Person;
 use super::plant::Plant;
 use super::refusals::{POLL_MS, refusal};
 use super::rng::Rng;
@@ -69,6 +70,10 @@ pub enum Happening {
     /// Somebody uses a token long after its attempt.
     LateReport(AttemptId),
     OperatorLooks,
+    /// The person who steers looks in.
+    PersonSteers,
+    /// A person's program ends.
+    PersonLeaves(u32),
     /// Something breaks.
     Breaks(Fault),
     /// The next fault is drawn.
@@ -160,6 +165,8 @@ pub struct Sim {
     /// The store whose content is what is durable.
     pub durable: Arc<MemoryStore>,
     pub checkers: Checkers,
+    /// Who steers.
+    pub person: Person,
     pub trace: Trace,
     /// How often the machine said no, by what to, and how often the rest of what can go wrong did.
     pub drawn: BTreeMap<&'static str, u64>,

@@ -29,7 +29,7 @@ pub const PLAN: &str = "# Real agents\n\nA small plan.\n\n\
     Write yes into made.txt. The word of this task is quokka-7141.\n";
 
 /// A hang limit: a run takes two starts of a program that takes half a minute on a loaded machine, and a wait of one.
-const PATIENCE: Duration = Duration::from_secs(900);
+pub const PATIENCE: Duration = Duration::from_secs(900);
 
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(50);

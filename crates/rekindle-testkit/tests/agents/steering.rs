@@ -105,7 +105,8 @@ fn answer_dialogues(bed: &Bed) {
     let known = json!({
         "hasCompletedOnboarding": true, "theme": "dark", "bypassPermissionsModeAccepted": true,
         "customApiKeyResponses": { "approved": ["made-up"], "rejected": [] },
-        "projects": { root: { "hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true } },
+        "projects": { root: { "hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true,
+            "hasClaudeMdExternalIncludesApproved": true, "hasClaudeMdExternalIncludesWarningShown": true } },
     });
     std::fs::write(bed.rig.outside("home").join(".claude.json"), known.to_string()).expect("written");
 }

@@ -43,6 +43,10 @@ fn without_a_watch_left_an_agent_is_started_once_and_supervised() {
         rig.await_event("agent_started");
         if inject.starts_with("inotify") {
             rig.until("word of what to type", || run.said().contains("fs.inotify.max_user_watches=").then_some(()));
+            let polling =
+                rig.until("the same in a view", || Some(rig.status()["polling"].clone()).filter(|it| it.is_object()));
+            assert!(polling["hint"].as_str().expect("a hint").contains("fs.inotify.max_user_watches="), "{polling}");
+            assert!(rig.rekindle(&["status"]).err.contains("agents are polled"), "{polling}");
         }
         rig.touch("go");
         let ended = run.end();
@@ -50,6 +54,28 @@ fn without_a_watch_left_an_agent_is_started_once_and_supervised() {
         assert_eq!(ended.code, Some(0), "{inject}: {ended:?}\n{}", rig.story());
         was_done_once(&rig);
     }
+}
+
+/// The first calls of every thread are refused, as if editors had taken the last ones and given them back.
+#[test]
+fn a_watch_that_was_refused_once_is_asked_for_again() {
+    let rig = Rig::new(ONE, COUNTS);
+    let run = rig.launch(refused(&rig, "inotify_init1:error=EMFILE:when=1..3"));
+    rig.await_event("agent_started");
+    rig.until("word of the polling", || run.said().contains("agents are polled").then_some(()));
+    rig.until("word of its end", || run.said().contains("the system has file watches again").then_some(()));
+    assert!(rig.status()["polling"].is_null(), "{}", rig.status());
+    let inotify = || {
+        let fds =
+            std::fs::read_dir(format!("/proc/{}/fd", rig.status()["coordinator"]["pid"])).expect("its descriptors");
+        let is = |target: std::path::PathBuf| target.to_string_lossy().contains("inotify");
+        fds.flatten().filter_map(|fd| std::fs::read_link(fd.path()).ok()).any(is)
+    };
+    assert!(inotify(), "it says so and has none");
+    rig.touch("go");
+    let ended = run.end();
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", rig.story());
+    was_done_once(&rig);
 }
 
 #[test]
@@ -195,6 +221,62 @@ fn output_that_could_not_be_read_is_read_later_and_its_last_signal_counts() {
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", rig.story());
     assert_eq!(rig.task("T1")["unreported"], false, "its signal was lost: {}", rig.story());
     was_done_once(&rig);
+}
+
+/// A user of its own, who has no other process: the kernel holds nobody but plain users to this limit.
+const PLAIN: u32 = 61_237;
+
+/// A command of that user.
+fn as_plain_user(rig: &Rig, arguments: &[&str]) -> Command {
+    let user = PLAIN.to_string();
+    let mut command = Command::new("setpriv");
+    rig.prepare(&mut command);
+    command.args(["--reuid", &user, "--regid", &user, "--clear-groups"]).arg(program()).args(arguments);
+    command
+}
+
+/// Gives a directory and all in it to that user.
+fn give(dir: &std::path::Path) {
+    let owner = format!("{PLAIN}:{PLAIN}");
+    let given = Command::new("chown").args(["-R", &owner]).arg(dir).status().expect("chown");
+    assert!(given.success(), "this test needs root to give files away");
+}
+
+/// Sets how many processes and threads its user may have, as a process of that user sees it.
+fn limit_processes(pid: u32, soft: &str) {
+    let user = PLAIN.to_string();
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", &user, "--regid", &user, "--clear-groups", "prlimit"]);
+    let set = command.args(["--pid", &pid.to_string(), &format!("--nproc={soft}:")]).status().expect("prlimit");
+    assert!(set.success(), "prlimit");
+}
+
+#[test]
+fn without_a_process_left_for_its_user_a_run_is_held_and_costs_nothing() {
+    let agent =
+        "echo $REKINDLE_TASK >> ran\ntouch here\n$FAKE wait go\ntouch made\necho \"TASK_COMPLETE: $REKINDLE_TASK\"\n";
+    let rig = Rig::new(TWO, agent);
+    give(rig.root().parent().expect("a parent"));
+    let run = rig.launch(as_plain_user(&rig, &["run", "plan.md"]));
+    rig.await_file("here");
+    let status = || {
+        let ended = rig.launch(as_plain_user(&rig, &["status", "--json"])).end();
+        serde_json::from_str::<serde_json::Value>(&ended.out).unwrap_or_default()
+    };
+    rig.until("the agent", || status()["agents"][0]["pid"].is_u64().then_some(()));
+    limit_processes(run.pid(), "1");
+    rig.touch("go");
+    let held = rig.until("word of the hold", || Some(status()["held"].clone()).filter(serde_json::Value::is_object));
+    assert!(held["reason"].as_str().expect("a reason").contains("starts no more processes"), "{held}");
+    assert!(held["hint"].as_str().expect("a hint").contains("ulimit -u"), "{held}");
+    limit_processes(run.pid(), "1024");
+    let ended = run.end();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(rig.lines("ran"), ["T1", "T2"], "nobody was started twice: {ended:?}");
+    for task in status()["tasks"].as_array().expect("tasks") {
+        assert_eq!((&task["state"], &task["attempts"]), (&"complete".into(), &1.into()), "{task}");
+    }
+    rig.assert_nothing_left();
 }
 
 /// A run on a disk that is full to the last byte, with something to be written down.

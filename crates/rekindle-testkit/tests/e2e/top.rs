@@ -111,7 +111,7 @@ fn a_light_terminal_is_recognised_and_its_answer_goes_nowhere() {
     let rig = Rig::new(PLAN, AGENT);
     let _running = rig.run();
     rig.await_event("question_asked");
-    for (ground, wrong, colour) in [("#ffffff", "15;0", "35"), ("#fdf6e3", "15;0", "35"), ("#002b36", "0;15", "33")] {
+    for (ground, wrong, colour) in [("#ffffff", "15;0", 5), ("#fdf6e3", "15;0", 5), ("#002b36", "0;15", 3)] {
         let terminal = Terminal::open(&rig, 100, 30);
         terminal.tmux(&["set-option", "-g", "window-style", &format!("bg={ground}")]);
         terminal.line(&format!("export COLORFGBG='{wrong}'"));
@@ -120,8 +120,8 @@ fn a_light_terminal_is_recognised_and_its_answer_goes_nowhere() {
         let warned = || {
             let screen = terminal.tmux(&["capture-pane", "-p", "-e"]);
             let before = screen.split_once("? 1 asks you")?.0.to_owned();
-            let codes = before.rsplit_once("\u{1b}[")?.1;
-            codes.trim_end_matches('m').split(';').any(|code| code == colour).then_some(())
+            let codes = before.rsplit_once("\u{1b}[")?.1.trim_end_matches('m').to_owned();
+            (codes.ends_with(&format!("38;5;{colour}")) || codes.ends_with(&format!("3{colour}"))).then_some(())
         };
         until(warned).unwrap_or_else(|| panic!("{ground}: {}", terminal.tmux(&["capture-pane", "-p", "-e"])));
         let screen = terminal.screen();
@@ -129,6 +129,21 @@ fn a_light_terminal_is_recognised_and_its_answer_goes_nowhere() {
         terminal.keys(&["q"]);
         terminal.assert_given_back();
     }
+}
+
+#[test]
+fn lost_events_are_asked_and_answered_here_too() {
+    let rig = crate::trust::bundles::with_an_old_log();
+    let terminal = Terminal::open(&rig, 160, 50);
+    terminal.top("");
+    terminal.shows("state asks you: the state has lost events");
+    terminal.keys(&["a"]);
+    terminal.shows("restore: nothing is started");
+    terminal.keys(&["Enter"]);
+    terminal.awaits("an answered question", |screen| !screen.contains("state asks you"));
+    assert_eq!(rig.status()["questions"], 0);
+    terminal.keys(&["q"]);
+    terminal.shows("left with 0");
 }
 
 #[test]
@@ -151,7 +166,8 @@ fn a_person_watches_answers_retries_and_leaves_and_the_run_goes_on() {
     terminal.shows("question 1 is answered");
     rig.await_file("colour");
     assert_eq!(rig.lines("colour"), ["blue"]);
-    terminal.awaits("T1 done", |screen| screen.lines().any(|line| line.contains("T1 paint") && line.contains("done")));
+    terminal
+        .awaits("T1 done", |screen| screen.lines().any(|line| line.contains("T1 paint") && line.contains("complete")));
 
     // The failed task is retried, and only after yes.
     rig.touch("ladder");
@@ -165,7 +181,8 @@ fn a_person_watches_answers_retries_and_leaves_and_the_run_goes_on() {
     terminal.keys(&["y"]);
     terminal.shows("task T2 is reopened");
     terminal.keys(&["Escape"]);
-    terminal.awaits("T2 done", |screen| screen.lines().any(|line| line.contains("T2 mend") && line.contains("done")));
+    terminal
+        .awaits("T2 done", |screen| screen.lines().any(|line| line.contains("T2 mend") && line.contains("complete")));
 
     // The log is live, and what agents print is obeyed by nobody.
     terminal.keys(&["G"]);

@@ -1,6 +1,6 @@
 //! What rekindle trusts: which bundle is whose, whose state directory it is, and what a repository may make it run.
 
-mod bundles;
+pub mod bundles;
 mod clone;
 mod neighbour;
 mod old_state;

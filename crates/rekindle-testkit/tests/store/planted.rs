@@ -69,6 +69,10 @@ impl Read for Planted {
         self.seen.attempt_lines(attempt, after, limit)
     }
 
+    fn attempt_tail(&self, attempt: u64, limit: usize) -> Result<Vec<StoredLine>, Error> {
+        self.seen.attempt_tail(attempt, limit)
+    }
+
     fn attempt_places(&self, attempt: u64, after: u64, limit: usize) -> Result<Vec<u64>, Error> {
         self.seen.attempt_places(attempt, after, limit)
     }

@@ -12,6 +12,7 @@ use super::agent::unexpected;
 use super::stall::Stall;
 use super::{Away, ControlSocket, SOCKET, TOKEN, variable};
 use crate::error::{CliError, Result};
+use crate::lost;
 use crate::patience;
 use crate::project::Project;
 use crate::ui;
@@ -45,29 +46,45 @@ pub(crate) fn give(project: &Project, order: &Order) -> Result<Taken> {
     }
     let (state_dir, waiting) = (project.state_dir.clone(), project.state_dir.clone());
     let dir = patience::within(&waiting, move || StateDir::open(&state_dir))??;
+    if let Order::Answer { id: lost::QUESTION, text } = order {
+        return lost::answer(&dir, text).map(|()| Taken::Now);
+    }
     let door = ControlSocket::of_state_dir(dir.path());
+    // Whether a call may have been taken whose answer was lost.
+    let mut unsure = false;
     for _ in 0..CALLS {
         let Some(owner) = dir.owner()? else {
             return match order {
                 Order::Pause(_) => Ok(Taken::NobodyThere),
-                order => offline(&dir, order.clone()),
+                order => offline(&dir, order.clone()).map_err(|error| if unsure { doubtful(error) } else { error }),
             };
         };
         match door.call(Request::Order(order.clone()), ANSWER_PATIENCE) {
             Ok(Response::Accepted | Response::Complete { .. }) => return Ok(Taken::Now),
             Ok(Response::Placed { number }) => return Ok(Taken::Placed(number)),
             Ok(Response::Already) => return Ok(Taken::Already),
+            Ok(Response::Refused { reason }) if unsure => return Err(doubtful(CliError::refused(reason))),
             Ok(Response::Refused { reason }) => return Err(CliError::refused(reason)),
             Ok(answer) => return Err(unexpected(&answer)),
             Err(away @ Away::Garbled(_)) => {
                 return Err(CliError::internal("the order may not have been taken").because(&away));
             }
             Err(Away::Stalled { stall }) => return Err(stalled(&stall.or_of(owner.map(|owner| owner.pid)))),
-            Err(Away::Nobody { .. } | Away::Lost(_)) => ui::pause(CALL_PAUSE_MS),
+            Err(away @ (Away::Nobody { .. } | Away::Lost(_))) => {
+                unsure |= matches!(away, Away::Lost(_));
+                ui::pause(CALL_PAUSE_MS);
+            }
         }
     }
     let message = "the coordinator holds its lock but does not answer";
-    Err(CliError::internal(message).hint("look at it: rekindle doctor"))
+    let error = CliError::internal(message).hint("look at it: rekindle doctor");
+    Err(if unsure { doubtful(error) } else { error })
+}
+
+/// The first answer was lost, and the order given again was refused: perhaps because the first one was taken.
+fn doubtful(error: CliError) -> CliError {
+    let message = format!("the order may have been taken: its first answer was lost, and given again: {error}");
+    CliError { message, ..error }.hint("see how the run stands: rekindle status")
 }
 
 /// The order lies with a coordinator that says nothing. It may still be taken; giving it again does no harm.

@@ -3,18 +3,28 @@
 use std::collections::BTreeSet;
 
 use clap::Args;
+use rekindle_core::event::name;
+use rekindle_core::plan::nearest::nearest;
 use rekindle_core::time::Time;
+use rekindle_engine::clock;
 use rekindle_engine::store::StoredEvent;
 
 use super::Context;
 use crate::contract::event::EventJson;
-use crate::error::Result;
+use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::story;
-use crate::ui::{Tone, clock_time, one_line};
+use crate::ui::{Tone, clock_time, one_line, zone_line};
+use crate::view::View;
 
 /// Pause between two looks at the log while following: short enough to feel live, rare enough to cost nothing.
 const LOOK_MS: u32 = 200;
+
+/// Kinds that an error names.
+const NEAR_MAX: usize = 6;
+
+/// Shortest part of a kind that others are found by.
+const NEAR_MIN_CHARS: usize = 4;
 
 /// Show all events of the run
 #[derive(Debug, Args)]
@@ -34,12 +44,19 @@ pub(crate) struct EventsArgs {
     /// Only events of this kind (repeatable)
     #[arg(long = "kind", value_name = "KIND")]
     kinds: Vec<String>,
+    /// The run: its id or the beginning of it [default: the newest]
+    #[arg(long, value_name = "ID")]
+    run: Option<String>,
 }
 
 pub(crate) fn run(args: &EventsArgs, context: &Context) -> Result<Exit> {
     let view = context.view()?;
+    known(&args.kinds, &view)?;
     if let Some(task) = &args.task {
-        view.the_run()?.task(task)?;
+        view.chosen(args.run.as_deref())?.task(task)?;
+    }
+    if !args.json {
+        context.ui.say(&zone_line(clock::wall()));
     }
     let kinds: BTreeSet<&str> = args.kinds.iter().map(String::as_str).collect();
     let mut seq = 0;
@@ -47,7 +64,7 @@ pub(crate) fn run(args: &EventsArgs, context: &Context) -> Result<Exit> {
         // Looked at before the log: what is written after this is read in the next round.
         let quiet = view.is_quiet()?;
         let before = seq;
-        seq = view.the_run()?.events(seq, |event| {
+        seq = view.chosen(args.run.as_deref())?.events(seq, |event| {
             let about = args.task.is_none() || event.task == args.task;
             if about && (kinds.is_empty() || kinds.contains(event.kind.as_str())) {
                 show(args.json, event, context)?;
@@ -62,6 +79,32 @@ pub(crate) fn run(args: &EventsArgs, context: &Context) -> Result<Exit> {
             return Ok(Exit::Success);
         }
     }
+}
+
+/// Refuses kinds that no event has, and names those that come near.
+fn known(wanted: &[String], view: &View) -> Result<()> {
+    let mut names = name::names();
+    // A log may have kinds of another version.
+    names.extend(view.kinds()?);
+    for kind in wanted.iter().filter(|kind| !names.contains(kind)) {
+        let near = near(kind, &names);
+        let hint = if near.is_empty() {
+            "see them all: rekindle events".to_owned()
+        } else {
+            format!("near it: {}", near.join(", "))
+        };
+        return Err(CliError::usage(format!("there is no kind of event `{kind}`")).hint(hint));
+    }
+    Ok(())
+}
+
+/// Names that a word was probably meant to be: the nearest by spelling first, then those that share a word with it.
+fn near<'a>(kind: &str, names: &'a [String]) -> Vec<&'a str> {
+    let nearest = nearest(kind, names.iter().map(String::as_str));
+    let words: Vec<&str> = kind.split(['_', '-', ' ']).filter(|word| word.len() >= NEAR_MIN_CHARS).collect();
+    let shares = |name: &&str| words.iter().any(|word| name.contains(word.trim_end_matches('s')));
+    let sharing = names.iter().map(String::as_str).filter(shares).filter(|name| Some(*name) != nearest);
+    nearest.into_iter().chain(sharing).take(NEAR_MAX).collect()
 }
 
 fn show(json: bool, event: &StoredEvent, context: &Context) -> Result<()> {

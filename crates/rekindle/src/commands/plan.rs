@@ -2,6 +2,7 @@
 
 mod ignored;
 mod import;
+mod readiness;
 pub(crate) mod reload;
 
 use std::path::{Path, PathBuf};
@@ -36,9 +37,10 @@ enum PlanCommand {
     Export(reload::ExportArgs),
 }
 
-/// Report every problem of a plan at once
+/// Report every problem of a plan at once, and how ready it is
 ///
-/// Exits with 2 when a problem keeps the plan from being run; warnings do not count.
+/// Readiness counts tasks without checks, checks that cannot fail, vague and oversized texts, and files that two tasks touch
+/// without an order between them. Exits with 2 when a problem keeps the plan from being run; warnings do not count.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  rekindle plan check plan.md")]
 struct CheckArgs {
@@ -77,6 +79,10 @@ struct CheckJson<'a> {
     errors: usize,
     warnings: usize,
     problems: &'a [Problem],
+    /// How ready it is, if it can be run.
+    readiness: Option<plan::Readiness>,
+    /// What to type to make a plan of a file that is none.
+    import: Option<String>,
 }
 
 /// A plan, for programs.
@@ -114,12 +120,12 @@ fn check(args: &CheckArgs, context: &Context) -> Result<Exit> {
             errors,
             warnings,
             problems: &file.parsed.problems,
+            readiness: plan.map(plan::readiness),
+            import: file.offer().map(|offer| offer.command),
         })?;
         return Ok(if errors > 0 { Exit::Usage } else { Exit::Success });
     }
-    let Some(plan) = &file.parsed.plan else {
-        return Err(CliError::diagnosed(&args.plan.display().to_string(), file.diagnostics()));
-    };
+    let plan = file.plan()?;
     context.ui.diagnose(&file.diagnostics());
     check_agents(&file, plan, context)?;
     let warned = match warnings {
@@ -130,6 +136,9 @@ fn check(args: &CheckArgs, context: &Context) -> Result<Exit> {
     let tasks = plan.tasks.len();
     let named = if tasks == 1 { "task" } else { "tasks" };
     context.ui.line(&format!("{}: plan {} with {tasks} {named} can be run{warned}", args.plan.display(), plan.name))?;
+    for line in readiness::lines(&plan::readiness(plan)) {
+        context.ui.line(&line)?;
+    }
     Ok(Exit::Success)
 }
 

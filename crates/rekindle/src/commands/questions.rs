@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::Context;
 use crate::error::Result;
 use crate::exit_code::Exit;
+use crate::lost;
 use crate::ui::{Tone, harmless, one_line, stamp};
 
 /// Show the questions that agents have asked
@@ -40,6 +41,7 @@ pub(crate) fn run(args: &QuestionsArgs, context: &Context) -> Result<Exit> {
         Some(run) => run.questions()?,
         None => Vec::new(),
     };
+    questions.splice(0..0, view.lost()?);
     questions.retain(|question| args.all || args.json || question.answer.is_none());
     if args.json {
         let json: Vec<_> = questions.iter().map(as_json).collect();
@@ -83,6 +85,7 @@ fn show(context: &Context, question: &QuestionRow) -> Result<()> {
     }
     match &question.answer {
         Some(answer) => ui.line(&format!("   answered: {}", one_line(answer))),
+        None if question.id == lost::QUESTION => ui.line("   answer it: rekindle answer 0 forget, or restore"),
         None if question.options.is_empty() => ui.line(&format!("   answer it: rekindle answer {} TEXT", question.id)),
         None => ui.line(&format!("   answer it: rekindle answer {} NUMBER, or rekindle answer {0} TEXT", question.id)),
     }

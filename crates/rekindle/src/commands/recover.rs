@@ -9,16 +9,17 @@ use crate::exit_code::Exit;
 
 /// Replace an agent now: stop it if it is running, and give its tasks to a new agent with a full brief
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  rekindle status\n  rekindle recover developer-T3")]
+#[command(after_help = "Examples:\n  rekindle status\n  rekindle recover T3\n  rekindle recover developer-T3")]
 pub(crate) struct RecoverArgs {
-    /// The agent's name, as `rekindle status` shows it
-    agent: String,
+    /// A task, or an agent's name as `rekindle status` shows it
+    #[arg(value_name = "TASK|AGENT")]
+    whose: String,
 }
 
 pub(crate) fn run(args: &RecoverArgs, context: &Context) -> Result<Exit> {
     // Asked first because only the view knows the names that come near.
     let view = context.view()?;
-    let agent = view.the_run()?.agent(&args.agent)?;
+    let agent = view.the_run()?.agent_or_task(&args.whose)?;
     drop(view);
     let order = Order::Recover { agent: agent.to_string() };
     context.order(&order, &format!("{agent} is being replaced"))

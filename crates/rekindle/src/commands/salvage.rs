@@ -1,11 +1,14 @@
 //! `rekindle salvage`: what agents left on disk, found again in snapshots and restored. It reads the repository, and the
 //! store only to know whose attempt was whose; no coordinator is needed.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
+use rekindle_core::ids::TaskId;
+use rekindle_core::text::counted;
 use rekindle_core::time::Time;
+use rekindle_core::view::number_of;
 use rekindle_engine::git::{Leftover, Repo};
 use serde::Serialize;
 
@@ -22,12 +25,12 @@ use crate::view::View;
 /// or --branch, lists the snapshots; with either, restores the newest, or the one of --attempt.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  rekindle salvage\n  rekindle salvage T3\n  rekindle salvage T3 --attempt 7 --to /tmp/t3\n  rekindle salvage T3 --branch t3-again"
+    after_help = "Examples:\n  rekindle salvage\n  rekindle salvage T3\n  rekindle salvage T3 --attempt 1 --to /tmp/t3\n  rekindle salvage T3 --branch t3-again"
 )]
 pub(crate) struct SalvageArgs {
     /// Only snapshots of this task [default: all]
     task: Option<String>,
-    /// Only snapshots of this attempt
+    /// Only those of this attempt at the task; its first is 1
     #[arg(long, value_name = "N")]
     attempt: Option<u64>,
     /// Restore the files into this directory
@@ -49,6 +52,8 @@ pub(crate) struct SalvageArgs {
 struct SnapshotJson<'a> {
     task: &'a str,
     attempt: u64,
+    /// Which attempt at the task it is, counted from 1; nothing where the store does not know it.
+    number: Option<u64>,
     label: &'a str,
     run: &'a str,
     time: String,
@@ -70,38 +75,73 @@ struct RestoredJson<'a> {
 
 pub(crate) fn run(args: &SalvageArgs, context: &Context) -> Result<Exit> {
     let repo = Repo::of(&context.project.root)?;
+    let numbers = Numbers::of(&context.project);
     let mut found = repo.snapshots(None)?;
     if let Some(task) = &args.task {
-        let attempts = attempts_of(&context.project, task);
-        found.retain(|one| one.key == *task || attempts.contains(&(one.run.clone(), one.attempt)));
+        found.retain(|one| one.key == *task || numbers.held(one, task));
     }
-    found.retain(|one| args.attempt.is_none_or(|attempt| one.attempt == attempt));
+    let number = |one: &Leftover| numbers.number(one, args.task.as_deref());
+    // Where the store is gone nobody knows the numbers: then it is the number that the list shows.
+    found.retain(|one| args.attempt.is_none_or(|wanted| number(one).unwrap_or(one.attempt) == wanted));
     if args.to.is_none() && args.branch.is_none() {
-        return list(args, context, &found);
+        return list(args, context, &found, &number);
     }
     let Some(newest) = found.last() else {
         let message = format!("there is no such snapshot of {}", args.task.as_deref().unwrap_or_default());
         return Err(CliError::usage(message).hint("list them: rekindle salvage"));
     };
-    restore(args, context, &repo, newest)
+    restore(args, context, &repo, newest, number(newest))
 }
 
-/// Attempts that held a task, by run. Without a store only the snapshots' own names tell.
-fn attempts_of(project: &Project, task: &str) -> BTreeSet<(String, u64)> {
-    let Ok(view) = View::open(project) else {
-        return BTreeSet::new();
-    };
-    let Ok(Some(run)) = view.run() else {
-        return BTreeSet::new();
-    };
-    let attempts = run.attempts().unwrap_or_default();
-    let held = attempts.iter().filter(|attempt| attempt.tasks.iter().any(|held| held.as_str() == task));
-    held.map(|attempt| (run.row.id.clone(), attempt.attempt.0)).collect()
+/// Which attempt at which task each of them is, by run. Without a store only the snapshots' own names tell.
+#[derive(Default)]
+struct Numbers(BTreeMap<(String, u64), BTreeMap<String, u64>>);
+
+impl Numbers {
+    fn of(project: &Project) -> Self {
+        Self::read(project).unwrap_or_default()
+    }
+
+    fn read(project: &Project) -> Result<Self> {
+        let view = View::open(project)?;
+        let mut numbers = BTreeMap::new();
+        for row in view.runs()? {
+            let attempts = view.run_named(&row.id)?.attempts()?;
+            for attempt in &attempts {
+                let of_task = |task: &TaskId| {
+                    let number = number_of(&attempts, task, attempt.attempt)?;
+                    Some((task.to_string(), u64::from(number)))
+                };
+                let tasks = attempt.tasks.iter().filter_map(of_task).collect();
+                numbers.insert((row.id.clone(), attempt.attempt.0), tasks);
+            }
+        }
+        Ok(Self(numbers))
+    }
+
+    fn tasks(&self, one: &Leftover) -> Option<&BTreeMap<String, u64>> {
+        self.0.get(&(one.run.clone(), one.attempt))
+    }
+
+    fn held(&self, one: &Leftover, task: &str) -> bool {
+        self.tasks(one).is_some_and(|tasks| tasks.contains_key(task))
+    }
+
+    /// Which attempt at a task, or at the one that the snapshot is named after.
+    fn number(&self, one: &Leftover, task: Option<&str>) -> Option<u64> {
+        let tasks = self.tasks(one)?;
+        tasks.get(task.unwrap_or(&one.key)).or_else(|| tasks.get(&one.key)).or_else(|| tasks.values().next()).copied()
+    }
 }
 
-fn list(args: &SalvageArgs, context: &Context, found: &[Leftover]) -> Result<Exit> {
+fn list(
+    args: &SalvageArgs,
+    context: &Context,
+    found: &[Leftover],
+    number: &dyn Fn(&Leftover) -> Option<u64>,
+) -> Result<Exit> {
     if args.json {
-        context.ui.json(&found.iter().map(as_json).collect::<Vec<_>>())?;
+        context.ui.json(&found.iter().map(|one| as_json(one, number(one))).collect::<Vec<_>>())?;
         return Ok(Exit::Success);
     }
     let Some(last) = found.last() else {
@@ -123,7 +163,7 @@ fn list(args: &SalvageArgs, context: &Context, found: &[Leftover]) -> Result<Exi
         let age = elapsed(u64::try_from(now.saturating_sub(one.time.saturating_mul(1000))).unwrap_or(0));
         let cells = [
             one.key.clone(),
-            one.attempt.to_string(),
+            number(one).unwrap_or(one.attempt).to_string(),
             one.label.clone(),
             age,
             one.files.len().to_string(),
@@ -133,16 +173,21 @@ fn list(args: &SalvageArgs, context: &Context, found: &[Leftover]) -> Result<Exi
         table.row(cells.map(|cell| (cell, None)));
     }
     context.ui.line(&table.render(context.ui.paint(), context.ui.width()))?;
-    context.ui.hint(&format!("restore one: rekindle salvage {} --attempt {} --to DIR", last.key, last.attempt));
+    context.ui.hint(&format!(
+        "restore one: rekindle salvage {} --attempt {} --to DIR",
+        last.key,
+        number(last).unwrap_or(last.attempt)
+    ));
     Ok(Exit::Success)
 }
 
-fn restore(args: &SalvageArgs, context: &Context, repo: &Repo, one: &Leftover) -> Result<Exit> {
+fn restore(args: &SalvageArgs, context: &Context, repo: &Repo, one: &Leftover, number: Option<u64>) -> Result<Exit> {
     let (mut files, mut written) = (one.files.len(), 0);
     let done = if let Some(dir) = &args.to {
         let done = repo.restore(&one.commit, dir, args.force)?;
         (files, written) = (done.files, done.written);
-        format!("restored {} files into {}, {} written", done.files, dir.display(), done.written)
+        let files = counted(done.files, "file", "files");
+        format!("restored {files} into {}, {} written", dir.display(), done.written)
     } else {
         let name = args.branch.as_deref().unwrap_or_default();
         repo.restore_as_branch(&one.commit, name)?;
@@ -150,17 +195,18 @@ fn restore(args: &SalvageArgs, context: &Context, repo: &Repo, one: &Leftover) -
     };
     if args.json {
         let (to, branch) = (args.to.as_ref(), args.branch.as_deref());
-        context.ui.json(&RestoredJson { snapshot: as_json(one), to, branch, files, written })?;
+        context.ui.json(&RestoredJson { snapshot: as_json(one, number), to, branch, files, written })?;
     } else {
-        context.ui.say(&format!("{} of attempt {} ({}): {done}", one.key, one.attempt, one.label));
+        context.ui.say(&format!("{} of attempt {} ({}): {done}", one.key, number.unwrap_or(one.attempt), one.label));
     }
     Ok(Exit::Success)
 }
 
-fn as_json(one: &Leftover) -> SnapshotJson<'_> {
+fn as_json(one: &Leftover, number: Option<u64>) -> SnapshotJson<'_> {
     SnapshotJson {
         task: &one.key,
         attempt: one.attempt,
+        number,
         label: &one.label,
         run: &one.run,
         time: stamp(Time(one.time.saturating_mul(1000))),

@@ -1,91 +1,140 @@
 //! `rekindle status`: the state of the run. Its JSON is in `contract`.
 
+mod one;
+
 use clap::Args;
+use rekindle_core::ids::TaskId;
 use rekindle_core::team::Class;
 use rekindle_core::time::Time;
-use rekindle_core::view::{AttemptRow, TaskRow};
-use rekindle_engine::clock;
+use rekindle_core::view::{AttemptRow, QuestionRow, TaskRow};
 
 use super::Context;
 use crate::caps;
-use crate::contract::status::{Shown, for_programs, open};
+use crate::contract::status::{for_programs, pid_of, shown_agents};
 use crate::error::Result;
 use crate::exit_code::Exit;
-use crate::ui::{Align, Table, Tone, dollars, elapsed, one_line, short_count};
-use crate::view::{Counts, RunView};
+use crate::lost;
+use crate::picture::{Picture, standing};
+use crate::ui::{Align, Table, Tone, dollars, elapsed, near_time, one_line, short_count, zone_line};
+use crate::waits;
 
 /// Narrowest terminal on which what agents have used gets columns of its own.
 const USED_MIN_WIDTH: usize = 100;
 
 /// Show the state of the run, its tasks and its agents
+///
+/// With task ids, only these tasks: what each waits for, every attempt, and the last output of an agent that crashed or failed.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  rekindle status\n  rekindle status --json | jq '.tasks[] | select(.state == \"failed\")'"
+    after_help = "Examples:\n  rekindle status\n  rekindle status T3\n  rekindle status --json | jq '.tasks[] | select(.state == \"failed\")'"
 )]
 pub(crate) struct StatusArgs {
+    /// Tasks [default: all]
+    tasks: Vec<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
     /// Show every attempt, not only the newest of each agent
     #[arg(long)]
     all: bool,
+    /// The run: its id or the beginning of it [default: the newest]
+    #[arg(long, value_name = "ID")]
+    run: Option<String>,
 }
 
 pub(crate) fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
     let view = context.view()?;
-    let run = view.run()?;
+    let run = match &args.run {
+        Some(_) => Some(view.chosen(args.run.as_deref())?),
+        None => view.run()?,
+    };
+    let wanted: Vec<TaskId> = match &run {
+        Some(run) => args.tasks.iter().map(|name| Ok(run.task(name)?.id)).collect::<Result<_>>()?,
+        None if args.tasks.is_empty() => Vec::new(),
+        None => return Err(view.no_run()),
+    };
     if args.json {
-        context.ui.json(&for_programs(Some(&view), run.as_ref(), args.all)?)?;
+        let mut json = for_programs(Some(&view), run.as_ref(), args.all)?;
+        json.keep(&wanted);
+        context.ui.json(&json)?;
         return Ok(Exit::Success);
     }
-    let shown = Shown::read(run.as_ref(), args.all)?;
-    let coordinator = view.coordinator()?;
-    match run {
-        Some(run) => {
-            show(&run, &shown, coordinator.map(|owner| owner.map(|owner| owner.pid)), context)?;
-            // What holds agents is of interest while there are some.
-            if shown.agents.iter().any(|agent| agent.ended_at.is_none()) {
-                context.ui.say(&caps::words(&view.caps(&shown.agents)));
-            }
+    let lost = view.lost()?;
+    let Some(run) = run else {
+        context.ui.say("there is no run yet");
+        ask(lost.iter(), context);
+        return Ok(Exit::Success);
+    };
+    let mut picture = Picture::of_rows(&run, pid_of(view.coordinator()?.as_ref()))?;
+    picture.questions.splice(0..0, lost);
+    if wanted.is_empty() {
+        let agents = shown_agents(&picture, args.all);
+        show(&picture, &agents, context)?;
+        // What holds agents is of interest while there are some.
+        if agents.iter().any(|agent| agent.ended_at.is_none()) {
+            context.ui.say(&caps::words(&view.caps(&agents)));
         }
-        None => context.ui.say("there is no run yet"),
+    }
+    for id in &wanted {
+        one::show(&picture, id, context)?;
+    }
+    if !wanted.is_empty() || has_times(&picture) {
+        context.ui.say(&zone_line(picture.now));
+    }
+    if let Some(lack) = view.polling() {
+        context.ui.warn(&lack.reason);
+        context.ui.hint(&lack.hint);
     }
     Ok(Exit::Success)
 }
 
-fn show(run: &RunView<'_>, shown: &Shown, coordinator: Option<Option<u32>>, context: &Context) -> Result<()> {
-    let (ui, paint, now) = (&context.ui, context.ui.paint(), clock::wall());
-    let counts = Counts::of(&shown.tasks);
-    let state = paint.tone(Tone::of_state(&run.row.state), &run.row.state);
-    let took = elapsed(run.until(now).since_ms(run.row.started_at));
-    let who = match coordinator {
-        Some(Some(pid)) => format!("coordinator {pid}"),
-        Some(None) => "coordinator starting".to_owned(),
-        None => "no coordinator".to_owned(),
+/// Whether something is shown with the time at which it ends.
+fn has_times(picture: &Picture) -> bool {
+    let ahead = |until: Option<Time>| until.is_some_and(|until| until > picture.now);
+    ahead(picture.run.resumes_at) || picture.run.waits.iter().any(|wait| ahead(wait.until))
+}
+
+/// Whether a run is under way although nobody coordinates it.
+fn is_interrupted(picture: &Picture) -> bool {
+    picture.coordinator.is_none() && matches!(picture.run.state.as_str(), "created" | "running" | "pausing" | "waiting")
+}
+
+fn show(picture: &Picture, agents: &[AttemptRow], context: &Context) -> Result<()> {
+    let (ui, paint, now) = (&context.ui, context.ui.paint(), picture.now);
+    let run = &picture.run;
+    let (state, tone) = match is_interrupted(picture) {
+        true => ("interrupted", Tone::Warning),
+        false => (run.state.as_str(), Tone::of_state(&run.state)),
     };
-    let done = format!("{}/{} complete", counts.complete, counts.all);
-    ui.line(&format!("{}: {state}, {done}, {took}, {who}", one_line(&run.row.plan)))?;
-    if let Some(resumes) = run.resumes(now) {
-        ui.line(&paint.tone(Tone::Warning, &resumes))?;
-    }
-    if let Some(held) = run.held() {
-        ui.line(&paint.tone(Tone::Warning, &one_line(&held)))?;
-    }
-    for wait in run.waits(now) {
-        ui.line(&paint.tone(Tone::Warning, &one_line(&wait)))?;
+    let state = paint.tone(tone, state);
+    let took = elapsed(picture.until().since_ms(run.started_at));
+    let who = match picture.coordinator {
+        Some(0) => ", coordinator starting".to_owned(),
+        Some(pid) => format!(", coordinator {pid}"),
+        None => String::new(),
+    };
+    ui.line(&format!("{}: {state}, {}, {took}{who}", one_line(&run.plan), picture.counts().words()))?;
+    let resumes = run.resumes_at.filter(|until| run.state == "waiting" && *until > now);
+    let resumes =
+        resumes.map(|until| format!("resumes in {} ({})", elapsed(until.since_ms(now)), near_time(until, now)));
+    let interrupted = is_interrupted(picture).then(|| waits::interrupted(run));
+    let gates = run.waits.iter().filter(|wait| wait.until.is_none_or(|until| until > now));
+    let gates = gates.map(|wait| waits::waiting(wait, now));
+    for line in interrupted.into_iter().chain(resumes).chain(waits::held_line(run)).chain(gates) {
+        ui.line(&paint.tone(Tone::Warning, &one_line(&line)))?;
     }
     ui.line("")?;
-    ui.line(&task_table(&shown.tasks, now).render(paint, ui.width()))?;
-    let agents = agent_table(&shown.agents, now, ui.width());
+    ui.line(&task_table(picture).render(paint, ui.width()))?;
+    let agents = agent_table(agents, now, ui.width());
     if !agents.is_empty() {
         ui.line("")?;
         ui.line(&agents.render(paint, ui.width()))?;
     }
-    advise(run, shown, coordinator.is_some(), context);
+    advise(picture, context);
     Ok(())
 }
 
-fn task_table(tasks: &[TaskRow], now: Time) -> Table {
+fn task_table(picture: &Picture) -> Table {
     let mut table = Table::new(&[
         ("TASK", Align::Left),
         ("STATE", Align::Left),
@@ -95,17 +144,14 @@ fn task_table(tasks: &[TaskRow], now: Time) -> Table {
         ("AGENT", Align::Left),
         ("TITLE", Align::Left),
     ]);
-    for (depth, task) in parts_below(tasks) {
-        let state = match (task.verifying, task.doubt()) {
-            (true, _) => "verifying",
-            (_, Some((mark, _))) => mark,
-            _ => task.state.as_str(),
-        };
-        let time = task.started_at.map(|start| elapsed(task.ended_at.unwrap_or(now).since_ms(start)));
-        let note = task.reason.as_ref().or(task.result.as_ref()).map(|note| format!(" ({note})"));
+    for (depth, task) in parts_below(&picture.tasks) {
+        let stands = standing::of(picture, task);
+        let time =
+            task.started_at.map(|start| elapsed(task.ended_at.unwrap_or_else(|| picture.until()).since_ms(start)));
+        let note = stands.note.filter(|_| stands.word != "in progress").map(|note| format!(" ({note})"));
         table.row([
             (format!("{}{}", "↳ ".repeat(depth), task.id), Some(Tone::Strong)),
-            (state.to_owned(), Some(Tone::of_state(state))),
+            (stands.word.to_owned(), Some(stands.tone)),
             (format!("{}/{}", task.attempts, task.attempt_limit), None),
             (task.wave.to_string(), None),
             (time.unwrap_or_default(), None),
@@ -138,7 +184,7 @@ fn agent_table(agents: &[AttemptRow], now: Time, width: usize) -> Table {
     let told = |cell: Cell| width >= USED_MIN_WIDTH && agents.iter().any(|row| !cell(row).is_empty());
     let used: [(&str, Cell); 3] = [("CONTEXT", context_cell), ("TOKENS", tokens_cell), ("COST", cost_cell)];
     let used: Vec<_> = used.into_iter().filter(|(_, cell)| told(*cell)).collect();
-    let before = [("AGENT", Align::Left), ("STATE", Align::Left), ("EPOCH", Align::Right), ("PID", Align::Right)];
+    let before = [("AGENT", Align::Left), ("STATE", Align::Left), ("ATTEMPT", Align::Right), ("PID", Align::Right)];
     let mut columns: Vec<(&'static str, Align)> = before.to_vec();
     columns.push(("TIME", Align::Right));
     columns.extend(used.iter().map(|(name, _)| (*name, Align::Right)));
@@ -151,7 +197,7 @@ fn agent_table(agents: &[AttemptRow], now: Time, width: usize) -> Table {
         let mut cells = vec![
             (agent.name.to_string(), Some(Tone::Strong)),
             (standing(agent), Some(Tone::of_state(&agent.state))),
-            (agent.epoch.to_string(), None),
+            (agent.number().map(|number| number.to_string()).unwrap_or_default(), None),
             (agent.pid.filter(|_| lives).map(|pid| pid.to_string()).unwrap_or_default(), None),
             (elapsed(agent.ended_at.unwrap_or(now).since_ms(agent.started_at)), None),
         ];
@@ -187,21 +233,27 @@ fn cost_cell(agent: &AttemptRow) -> String {
     agent.measure.and_then(|measure| measure.usage.cost_usd).map(dollars).unwrap_or_default()
 }
 
-/// What a person could do now.
-fn advise(run: &RunView<'_>, shown: &Shown, coordinated: bool, context: &Context) {
-    let ui = &context.ui;
-    for question in open(&shown.questions) {
+/// What a person is asked.
+fn ask<'a>(questions: impl Iterator<Item = &'a QuestionRow>, context: &Context) {
+    for question in questions {
         let text = one_line(&question.text);
-        ui.say(&format!("question {} from {}: {text}", question.id, question.agent));
-        ui.hint(&format!("rekindle answer {} TEXT", question.id));
+        context.ui.say(&format!("question {} from {}: {text}", question.id, question.agent));
+        let answer = if question.id == lost::QUESTION { "forget, or restore" } else { "TEXT" };
+        context.ui.hint(&format!("rekindle answer {} {answer}", question.id));
     }
-    if run.row.plan_changed {
+}
+
+/// What a person could do now.
+fn advise(picture: &Picture, context: &Context) {
+    let ui = &context.ui;
+    ask(picture.open_questions(), context);
+    if picture.run.plan_changed {
         ui.warn("the plan file has changed since this run started; the run keeps the plan it started with");
     }
-    if !coordinated && !matches!(run.row.state.as_str(), "complete" | "failed") {
+    if picture.coordinator.is_none() && picture.run.state == "paused" {
         ui.hint("go on: rekindle resume");
     }
-    if let Some(failed) = shown.tasks.iter().find(|task| task.state == "failed") {
+    if let Some(failed) = picture.tasks.iter().find(|task| task.state == "failed") {
         ui.hint(&format!("rekindle why {0}; then rekindle task retry {0} or rekindle task skip {0}", failed.id));
     }
 }
@@ -229,10 +281,10 @@ mod tests {
         };
         let usage = json!({ "input_tokens": 5, "output_tokens": 1, "cached_tokens": 0, "cost_usd": null });
         let told = row(usage, 0);
-        let plain = "AGENT STATE EPOCH PID TIME ROLE TASK";
+        let plain = "AGENT STATE ATTEMPT PID TIME ROLE TASK";
         assert_eq!(heading(&[row(serde_json::Value::Null, 0)], 120), plain);
         assert_eq!(heading(std::slice::from_ref(&told), 80), plain);
-        assert_eq!(heading(&[told], 120), "AGENT STATE EPOCH PID TIME TOKENS ROLE TASK");
+        assert_eq!(heading(&[told], 120), "AGENT STATE ATTEMPT PID TIME TOKENS ROLE TASK");
     }
 
     #[test]

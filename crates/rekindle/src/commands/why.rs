@@ -1,29 +1,45 @@
 //! `rekindle why`: every decision about a task, with what it was made from.
 
+mod attempts;
+
 use clap::Args;
 use rekindle_core::event::{AttemptEvent, Body, TaskEvent};
+use rekindle_core::ids::AttemptId;
 use rekindle_core::strategy::Strategy;
 use rekindle_core::time::Time;
-use rekindle_core::view::TaskRow;
+use rekindle_core::view::{TaskRow, number_of};
+use rekindle_engine::last_output;
 use serde::Serialize;
 use serde_json::Value;
 
+use self::attempts::{Ends, is_folded};
 use super::Context;
 use crate::error::Result;
 use crate::exit_code::Exit;
+use crate::picture::output::TaskOutput;
+use crate::picture::{Picture, standing};
 use crate::story;
 use crate::story::chapters::{self, Chapter};
-use crate::ui::{Tone, clock_time, harmless, one_line, stamp};
+use crate::ui::{Tone, clock_time, harmless, one_line, stamp, zone_line};
+use crate::view::RunView;
 
 /// Show every decision about a task with its evidence
+///
+/// One line for each attempt, with the last output of an agent that crashed or failed; then what was claimed, checked and asked.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  rekindle why T3")]
+#[command(after_help = "Examples:\n  rekindle why T3\n  rekindle why T3 --all")]
 pub(crate) struct WhyArgs {
     /// The task
     task: String,
+    /// Show every step of every attempt
+    #[arg(long)]
+    all: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// The run: its id or the beginning of it [default: the newest]
+    #[arg(long, value_name = "ID")]
+    run: Option<String>,
 }
 
 /// The story, for programs.
@@ -34,6 +50,9 @@ struct WhyJson<'a> {
     title: &'a str,
     state: &'a str,
     reason: Option<&'a str>,
+    /// What its agent printed before it failed last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<&'a TaskOutput>,
     /// A person decided how it ended.
     by_operator: bool,
     decisions: Vec<DecisionJson>,
@@ -46,6 +65,8 @@ struct DecisionJson {
     kind: String,
     agent: Option<String>,
     attempt: Option<u64>,
+    /// Which attempt at the task it is, counted from 1.
+    number: Option<u32>,
     epoch: Option<u64>,
     text: String,
     cause: Option<&'static str>,
@@ -57,29 +78,89 @@ struct DecisionJson {
 
 pub(crate) fn run(args: &WhyArgs, context: &Context) -> Result<Exit> {
     let view = context.view()?;
-    let run = view.the_run()?;
+    let run = view.chosen(args.run.as_deref())?;
     let task = run.task(&args.task)?;
     let chapters = chapters::of(&run, &args.task)?;
+    let coordinator = view.coordinator()?.map(|owner| owner.map_or(0, |owner| owner.pid));
+    let picture = Picture::of_rows(&run, coordinator)?;
     if args.json {
+        let number = |attempt: AttemptId| number_of(&picture.attempts, &task.id, attempt);
+        let decisions = chapters.into_iter().map(|chapter| {
+            let number = chapter.attempt.and_then(number);
+            as_json(chapter, number)
+        });
         context.ui.json(&WhyJson {
             schema_version: 1,
             task: task.id.as_str(),
             title: &task.title,
             state: &task.state,
             reason: task.reason.as_deref(),
+            output: picture.outputs.get(&task.id),
             by_operator: task.by_operator,
-            decisions: chapters.into_iter().map(as_json).collect(),
+            decisions: decisions.collect(),
         })?;
-    } else {
-        heading(&task, context)?;
-        for chapter in &chapters {
-            show(chapter, context)?;
-        }
-        if chapters.is_empty() {
-            context.ui.line("nothing was decided about it yet")?;
+        return Ok(Exit::Success);
+    }
+    heading(&picture, &task, context)?;
+    let ends = Ends::of(&chapters);
+    for chapter in &chapters {
+        match &chapter.body {
+            _ if args.all => show(chapter, context)?,
+            Body::Attempt(AttemptEvent::Dispatched { attempt, .. }) => {
+                attempt_line(
+                    &run,
+                    &picture,
+                    &task,
+                    chapter,
+                    &ends.told(*attempt, Time(chapter.event.time_ms)),
+                    context,
+                )?;
+            }
+            body if is_folded(body) => {}
+            _ => show(chapter, context)?,
         }
     }
+    if chapters.is_empty() {
+        context.ui.line("nothing was decided about it yet")?;
+    }
+    context.ui.say(&zone_line(picture.now));
     Ok(Exit::Success)
+}
+
+/// An attempt in one line, and what its agent printed before it failed: of the newest all of it, of others the error.
+fn attempt_line(
+    run: &RunView<'_>,
+    picture: &Picture,
+    task: &TaskRow,
+    chapter: &Chapter,
+    end: &str,
+    context: &Context,
+) -> Result<()> {
+    let (ui, paint) = (&context.ui, context.ui.paint());
+    let event = &chapter.event;
+    let Some(attempt) = chapter.attempt else { return Ok(()) };
+    let time = paint.tone(Tone::Dim, &clock_time(Time(event.time_ms)));
+    let row = picture.attempt(attempt);
+    let failed = row.is_some_and(last_output::has_failed);
+    let tone = if failed { Tone::Error } else { Tone::Active };
+    let verb = paint.tone(tone, &format!("{:>11}", format!("ATTEMPT {}", picture.number_of(&task.id, attempt))));
+    let who = event.agent.as_deref().unwrap_or_default();
+    ui.line(&format!("{time} {verb}  {}", one_line(&format!("{who} ({}): {end}", story::tell(event).text))))?;
+    for line in story::evidence(&chapter.body) {
+        below(&line, context)?;
+    }
+    let newest = picture.outputs.get(&task.id).filter(|output| output.attempt == attempt);
+    let older = match row.filter(|_| failed && newest.is_none()) {
+        Some(row) => run.last_output(row)?.and_then(|output| output.error.or(output.lines.last().cloned())),
+        None => None,
+    };
+    let lines = newest.into_iter().flat_map(|output| output.shown()).map(str::to_owned).chain(older);
+    lines.into_iter().try_for_each(|line| below(&format!("| {line}"), context))
+}
+
+fn below(line: &str, context: &Context) -> Result<()> {
+    let line = harmless(line);
+    context.ui.line(&format!("{:22}{}", "", context.ui.paint().tone(Tone::Dim, line.trim_end())))
 }
 
 fn strategy_of(body: &Body) -> Option<&'static str> {
@@ -108,7 +189,7 @@ fn reason_of(body: &Body) -> Option<String> {
     }
 }
 
-fn as_json(chapter: Chapter) -> DecisionJson {
+fn as_json(chapter: Chapter, number: Option<u32>) -> DecisionJson {
     let Chapter { event, body, .. } = &chapter;
     DecisionJson {
         seq: event.seq,
@@ -116,6 +197,7 @@ fn as_json(chapter: Chapter) -> DecisionJson {
         kind: event.kind.clone(),
         agent: event.agent.clone(),
         attempt: chapter.attempt.map(|attempt| attempt.0),
+        number,
         epoch: event.epoch,
         text: story::tell(event).text,
         cause: chapter.cause,
@@ -126,18 +208,17 @@ fn as_json(chapter: Chapter) -> DecisionJson {
     }
 }
 
-fn heading(task: &TaskRow, context: &Context) -> Result<()> {
-    let paint = context.ui.paint();
-    let state = paint.tone(Tone::of_state(&task.state), &task.state);
-    let attempts = format!("{} of {} attempts", task.attempts, task.attempt_limit);
+fn heading(picture: &Picture, task: &TaskRow, context: &Context) -> Result<()> {
+    let stands = standing::of(picture, task);
+    let state = context.ui.paint().tone(stands.tone, stands.word);
+    let attempts = format!("{} of {} attempts used", task.attempts, task.attempt_limit);
     context.ui.line(&format!("{} {}: {state}, {attempts}", task.id, one_line(&task.title)))?;
     if let Some(decided) = task.decided() {
         context.ui.line(decided)?;
     }
-    match &task.reason {
-        Some(reason) => context.ui.line(&one_line(reason)),
-        None => Ok(()),
-    }
+    let ended = matches!(task.state.as_str(), "complete" | "skipped" | "failed");
+    let why = task.reason.clone().filter(|_| ended).or_else(|| picture.waits_for(&task.id).and(stands.note));
+    why.map_or(Ok(()), |why| context.ui.line(&one_line(&why)))
 }
 
 fn show(chapter: &Chapter, context: &Context) -> Result<()> {
@@ -152,9 +233,5 @@ fn show(chapter: &Chapter, context: &Context) -> Result<()> {
         _ => String::new(),
     };
     context.ui.line(&format!("{time} {verb}  {whom}{}", one_line(&told.text)))?;
-    for line in &chapter.shown {
-        let line = harmless(line);
-        context.ui.line(&format!("{:22}{}", "", paint.tone(Tone::Dim, line.trim_end())))?;
-    }
-    Ok(())
+    chapter.shown.iter().try_for_each(|line| below(line, context))
 }

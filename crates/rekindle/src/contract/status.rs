@@ -1,24 +1,27 @@
 //! The state of a run, for programs.
 
-use std::collections::BTreeMap;
-
 use rekindle_core::event::PauseReason;
 use rekindle_core::ids::TaskId;
+use rekindle_core::refusal::Refusal;
 use rekindle_core::report::{Checkpoint, Evidence};
 use rekindle_core::review::{GivenVerdict, Rework, Stage};
 use rekindle_core::team::Class;
 use rekindle_core::time::Time;
-use rekindle_core::view::{AttemptRow, HeldRow, QuestionRow, TaskRow, WaitRow};
+use rekindle_core::view::{AttemptRow, Counts, HeldRow, TaskRow, WaitRow, WaitsFor};
 use rekindle_engine::agents::command;
 use rekindle_engine::caps::Held;
 use rekindle_engine::state_dir::Owner;
 use rekindle_engine::store::Lag;
 use serde::Serialize;
+use serde_json::Value;
 
+use super::steering::{AttachedJson, PlacedJson, ToldJson};
 use crate::caps::CapsJson;
 use crate::error::Result;
+use crate::picture::Picture;
+use crate::picture::output::TaskOutput;
 use crate::ui::stamp;
-use crate::view::{Counts, REPAIR, RunView, Spent, View, newest_of_each};
+use crate::view::{REPAIR, RunView, Spent, View, newest_of_each};
 
 /// The version of the JSON; a field may be added under the same one.
 const SCHEMA_VERSION: u32 = 1;
@@ -37,8 +40,23 @@ pub(crate) struct StatusJson {
     damage: Option<DamageJson>,
     /// Why nothing new is started, while the machine is short of something.
     held: Option<HeldJson>,
+    /// Why agents are looked at in turn, while the system has no file watch left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    polling: Option<Refusal>,
     /// What holds agents to their caps on this machine.
     caps: CapsJson,
+}
+
+impl StatusJson {
+    /// Keeps only these tasks and the agents that held them; all of them where none is named.
+    pub(crate) fn keep(&mut self, wanted: &[TaskId]) {
+        if wanted.is_empty() {
+            return;
+        }
+        let named = |id: &String| wanted.iter().any(|task| task.as_str() == id);
+        self.tasks.retain(|task| named(&task.id));
+        self.agents.retain(|agent| agent.tasks.iter().any(named));
+    }
 }
 
 #[derive(Serialize)]
@@ -71,6 +89,8 @@ struct RunJson {
     /// When a run that waits goes on by itself.
     resumes_at: Option<String>,
     waits: Vec<WaitJson>,
+    /// Orders that the person can still take back.
+    placed: Vec<PlacedJson>,
     complete: usize,
     failed: usize,
     skipped: usize,
@@ -108,7 +128,7 @@ struct TaskJson {
     ended_at: Option<String>,
     not_before: Option<String>,
     checkpoint: Option<Checkpoint>,
-    evidence: Option<Evidence>,
+    evidence: Option<EvidenceJson>,
     /// What all attempts that held it have used; one that held several tasks counts in full for each.
     tokens: u64,
     /// What rekindle itself said to them, four bytes a token: prompts beyond the plan's words and the record of the work, messages.
@@ -122,6 +142,28 @@ struct TaskJson {
     parts: Vec<String>,
     environments: Vec<String>,
     merged: Option<String>,
+    /// What the person told its agent.
+    told: Vec<ToldJson>,
+    /// The person holds it.
+    attached: Option<AttachedJson>,
+    /// What an open task that nobody is at waits for: `kind` is `task`, `wave`, `slot`, `account`, `person`, `set_up`, `machine`
+    /// or `time`.
+    waits_for: Option<Value>,
+}
+
+/// What is known of a task's last end: what its checks returned, and what its agent printed before it failed.
+#[derive(Serialize)]
+struct EvidenceJson {
+    #[serde(flatten)]
+    checks: Evidence,
+    /// The last lines of an agent that crashed or failed, an error apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<TaskOutput>,
+}
+
+fn evidence_json(checks: Option<Evidence>, output: Option<TaskOutput>) -> Option<EvidenceJson> {
+    let known = checks.is_some() || output.is_some();
+    known.then(|| EvidenceJson { checks: checks.unwrap_or_default(), output })
 }
 
 #[derive(Serialize)]
@@ -136,6 +178,8 @@ struct AgentJson {
     tasks: Vec<String>,
     epoch: u64,
     attempt: u64,
+    /// Which attempt at `task` it is, counted from 1.
+    number: Option<u32>,
     cli: String,
     started_at: String,
     ended_at: Option<String>,
@@ -169,44 +213,32 @@ struct CoordinatorJson {
     since: Option<String>,
 }
 
-/// What is shown, read at one moment.
-#[derive(Default)]
-pub(crate) struct Shown {
-    pub tasks: Vec<TaskRow>,
-    pub agents: Vec<AttemptRow>,
-    pub spent: BTreeMap<TaskId, Spent>,
-    pub questions: Vec<QuestionRow>,
-}
-
-impl Shown {
-    pub(crate) fn read(run: Option<&RunView<'_>>, all: bool) -> Result<Self> {
-        let Some(run) = run else { return Ok(Self::default()) };
-        let attempts = run.attempts()?;
-        Ok(Self {
-            tasks: run.tasks()?,
-            spent: Spent::by_task(&attempts),
-            agents: if all { attempts } else { newest_of_each(attempts) },
-            questions: run.questions()?,
-        })
-    }
-}
-
-pub(crate) fn open(questions: &[QuestionRow]) -> impl Iterator<Item = &QuestionRow> {
-    questions.iter().filter(|question| question.answer.is_none())
-}
-
 /// What `status --json` shows, of a run of the caller's choice; without a state, what is shown before the first run.
 pub(crate) fn for_programs(view: Option<&View>, run: Option<&RunView<'_>>, all: bool) -> Result<StatusJson> {
     let coordinator = view.map_or(Ok(None), View::coordinator)?;
     let lag = view.map_or(Ok(None), View::lag)?;
-    let shown = Shown::read(run, all)?;
-    let caps = view.map_or_else(rekindle_engine::caps::standing, |view| view.caps(&shown.agents));
-    Ok(whole(run, shown, coordinator, lag, &caps))
+    let picture = run.map(|run| Picture::of_rows(run, pid_of(coordinator.as_ref()))).transpose()?;
+    let agents = picture.as_ref().map(|picture| shown_agents(picture, all)).unwrap_or_default();
+    let caps = view.map_or_else(rekindle_engine::caps::standing, |view| view.caps(&agents));
+    let lost = view.map_or(Ok(None), View::lost)?;
+    let whole = whole(run, picture, agents, coordinator, lag, &caps);
+    let questions = whole.questions + usize::from(lost.is_some());
+    Ok(StatusJson { polling: view.and_then(View::polling), questions, ..whole })
+}
+
+/// The coordinator's process; 0 where it has not said yet who it is.
+pub(crate) fn pid_of(coordinator: Option<&Option<Owner>>) -> Option<u32> {
+    coordinator.map(|owner| owner.as_ref().map_or(0, |owner| owner.pid))
+}
+
+pub(crate) fn shown_agents(picture: &Picture, all: bool) -> Vec<AttemptRow> {
+    if all { picture.attempts.clone() } else { newest_of_each(picture.attempts.clone()) }
 }
 
 fn whole(
     run: Option<&RunView<'_>>,
-    shown: Shown,
+    picture: Option<Picture>,
+    agents: Vec<AttemptRow>,
     coordinator: Option<Option<Owner>>,
     lag: Option<Lag>,
     caps: &Held,
@@ -215,28 +247,28 @@ fn whole(
         pid: owner.as_ref().map(|owner| owner.pid),
         since: owner.as_ref().map(|owner| stamp(Time(owner.since_ms))),
     });
-    let Shown { tasks, agents, spent, questions } = shown;
+    let spent = picture.as_ref().map(Picture::spent_by_task).unwrap_or_default();
+    let row = |picture: &Picture, task: &TaskRow| {
+        let spent = spent.get(&task.id).copied().unwrap_or_default();
+        let waits = picture.waits_for(&task.id).map(task_wait_json);
+        task_json(task.clone(), &spent, waits, picture.outputs.get(&task.id).cloned())
+    };
+    let tasks = picture.iter().flat_map(|picture| picture.tasks.iter().map(move |task| row(picture, task))).collect();
     StatusJson {
         schema_version: SCHEMA_VERSION,
-        run: run.map(|run| run_json(run, &tasks)),
-        questions: open(&questions).count(),
-        tasks: tasks
-            .into_iter()
-            .map(|task| {
-                let spent = spent.get(&task.id).copied().unwrap_or_default();
-                task_json(task, &spent)
-            })
-            .collect(),
+        run: run.zip(picture.as_ref()).map(|(run, picture)| run_json(run, picture.counts())),
+        questions: picture.as_ref().map_or(0, |picture| picture.open_questions().count()),
+        tasks,
         agents: agents.into_iter().map(agent_json).collect(),
         coordinator: owner,
         damage: lag.map(|lag| DamageJson { reason: lag.to_string(), hint: REPAIR }),
         held: run.and_then(|run| crate::waits::held_now(&run.row)).map(held_json),
+        polling: None,
         caps: caps.into(),
     }
 }
 
-fn run_json(run: &RunView<'_>, tasks: &[TaskRow]) -> RunJson {
-    let counts = Counts::of(tasks);
+fn run_json(run: &RunView<'_>, counts: Counts) -> RunJson {
     let row = &run.row;
     RunJson {
         id: row.id.clone(),
@@ -251,11 +283,21 @@ fn run_json(run: &RunView<'_>, tasks: &[TaskRow]) -> RunJson {
         pause_reason: row.pause_reason,
         resumes_at: row.resumes_at.map(stamp),
         waits: row.waits.iter().map(wait_json).collect(),
+        placed: row.placed.iter().map(PlacedJson::from).collect(),
         complete: counts.complete,
         failed: counts.failed,
         skipped: counts.skipped,
         total: counts.all,
     }
+}
+
+/// What a task waits for, with times as all others.
+fn task_wait_json(waits: &WaitsFor) -> Value {
+    let mut json = serde_json::to_value(waits).unwrap_or_default();
+    if let Some(until) = json.get_mut("until").filter(|until| !until.is_null()) {
+        *until = until.as_i64().map_or(Value::Null, |ms| Value::String(stamp(Time(ms))));
+    }
+    json
 }
 
 fn held_json(held: &HeldRow) -> HeldJson {
@@ -272,8 +314,9 @@ fn wait_json(wait: &WaitRow) -> WaitJson {
     }
 }
 
-fn task_json(row: TaskRow, spent: &Spent) -> TaskJson {
+fn task_json(row: TaskRow, spent: &Spent, waits_for: Option<Value>, output: Option<TaskOutput>) -> TaskJson {
     TaskJson {
+        waits_for,
         tokens: spent.tokens,
         rekindle_tokens: spent.own_tokens,
         cost_usd: spent.cost_usd,
@@ -285,6 +328,8 @@ fn task_json(row: TaskRow, spent: &Spent) -> TaskJson {
         parts: row.parts.into_iter().map(Into::into).collect(),
         environments: row.environments,
         merged: row.merged,
+        told: row.told.into_iter().map(Into::into).collect(),
+        attached: row.attached.map(Into::into),
         id: row.id.into(),
         title: row.title,
         state: row.state,
@@ -304,12 +349,12 @@ fn task_json(row: TaskRow, spent: &Spent) -> TaskJson {
         ended_at: row.ended_at.map(stamp),
         not_before: row.not_before.map(stamp),
         checkpoint: row.checkpoint,
-        evidence: row.evidence,
+        evidence: evidence_json(row.evidence, output),
     }
 }
 
 fn agent_json(row: AttemptRow) -> AgentJson {
-    let usage = row.measure.map(|measure| measure.usage);
+    let (usage, number) = (row.measure.map(|measure| measure.usage), row.number());
     AgentJson {
         name: row.name.into(),
         // Rows of earlier versions have none: all their agents were commands.
@@ -322,6 +367,7 @@ fn agent_json(row: AttemptRow) -> AgentJson {
         tasks: row.tasks.into_iter().map(Into::into).collect(),
         epoch: row.epoch.0,
         attempt: row.attempt.0,
+        number,
         cli: row.cli,
         started_at: stamp(row.started_at),
         ended_at: row.ended_at.map(stamp),

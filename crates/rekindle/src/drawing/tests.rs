@@ -110,7 +110,7 @@ fn the_graph_has_a_box_for_every_task_and_a_headed_curve_for_every_wait() {
     assert_eq!((count(&text, "<polygon"), count(&text, "<path")), (2, 2));
     assert_eq!((count(&text, "edge met"), count(&text, "class=\"edge\"")), (1, 1));
     assert_eq!(count(&text, "class=\"box"), 3);
-    assert!(text.contains("✔</tspan> a · done") && text.contains("The second</text>"), "{text}");
+    assert!(text.contains("✔</tspan> a · complete") && text.contains("The second</text>"), "{text}");
 }
 
 /// Twenty-two tasks in four waves, some of whose dependencies span several layers.
@@ -169,7 +169,7 @@ fn no_line_of_the_graph_passes_through_a_box() {
         })
     };
     let paths: Vec<&str> = tree.descendants().filter_map(|node| node.attribute("d")).collect();
-    assert!(boxes.len() == 22 && paths.len() > 20, "{} boxes, {} lines", boxes.len(), paths.len());
+    assert!(boxes.len() == 22 && paths.len() >= 15, "{} boxes, {} lines", boxes.len(), paths.len());
     for path in paths {
         for (x, y) in points(path) {
             assert!(!inside(x, y), "{path} passes a box at {x} {y}");

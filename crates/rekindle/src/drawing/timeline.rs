@@ -12,7 +12,7 @@ use super::symbols::{Cluster, ROOM, Symbol, clustered};
 use super::{Links, class_of, px, tip};
 use crate::picture::history::{MarkKind, Span};
 use crate::picture::{Picture, standing};
-use crate::ui::{elapsed, stamp};
+use crate::ui::{date_time, elapsed};
 
 /// Width of the whole, in units of the drawing.
 const WIDTH: f64 = 1_180.0;
@@ -132,7 +132,7 @@ fn axis(picture: &Picture, scale: &Scale, height: f64) -> Markup {
     let now = scale.x(picture.until().0);
     html! {
         g.axis {
-            text x=(px(NAMES.0)) y="16" { title { (stamp(picture.run.started_at)) } "time since the start" }
+            text x=(px(NAMES.0)) y="16" { title { (date_time(picture.run.started_at)) } "time since the start" }
             @for (after, x) in scale.ticks() {
                 line.grid x1=(px(x)) y1=(px(AXIS - 6.0)) x2=(px(x)) y2=(bottom) {}
                 @if !live || x < now - NOW { text x=(px(x)) y="16" text-anchor="middle" { (axis_label(after)) } }
@@ -211,7 +211,7 @@ fn symbols(picture: &Picture, spans: &[Span], scale: &Scale) -> Vec<Symbol> {
             symbol: mark.kind.symbol(),
             class: format!("{} {}", class_of(mark.kind.tone()), mark.kind.name()),
             x: scale.x(mark.time.0),
-            text: format!("{} ({}): {}", mark.kind.name(), stamp(mark.time), mark.text),
+            text: format!("{} ({}): {}", mark.kind.name(), date_time(mark.time), mark.text),
         }));
         let fate = Fate::of(span);
         let told = symbols[first..].iter().any(|symbol: &Symbol| (symbol.x - end).abs() < ROOM);
@@ -223,9 +223,11 @@ fn symbols(picture: &Picture, spans: &[Span], scale: &Scale) -> Vec<Symbol> {
     symbols
 }
 
-/// When a task could have begun for the first time: when the last that it waited for had ended.
+/// When a task could have begun for the first time: when the last that it waited for had ended, tasks of earlier waves among them.
 fn ready(picture: &Picture, task: &TaskRow, begun: Time) -> Option<Time> {
-    let ends = task.blocked_by.iter().flat_map(|before| picture.history.of(before)).filter_map(|span| span.ended_at);
+    let earlier = picture.tasks.iter().filter(|other| other.wave < task.wave).map(|other| &other.id);
+    let awaited = task.blocked_by.iter().chain(earlier);
+    let ends = awaited.flat_map(|before| picture.history.of(before)).filter_map(|span| span.ended_at);
     // What ended later was looked at again: it was not waited for.
     let last = ends.filter(|end| *end <= begun).max();
     Some(last.unwrap_or(picture.run.started_at).max(picture.run.started_at))
@@ -266,7 +268,10 @@ fn bar(
 
 /// What a task waits for since its last attempt, while nobody is at it.
 fn tail(picture: &Picture, task: &TaskRow, spans: &[Span], scale: &Scale, middle: f64) -> Markup {
-    let open = !matches!(task.state.as_str(), "complete" | "failed" | "skipped" | "blocked");
+    // What waits for its wave waits for others, and is not late.
+    let ended = |state: &str| matches!(state, "complete" | "failed" | "skipped");
+    let early = picture.tasks.iter().any(|other| other.wave < task.wave && !ended(&other.state));
+    let open = !early && !ended(&task.state) && task.state != "blocked";
     let since = match spans.last() {
         Some(last) => last.ended_at,
         None => ready(picture, task, picture.until()),
@@ -324,7 +329,7 @@ fn words(span: &Span, free: Option<Time>, runs: Time, end: Time, fate: &Fate) ->
     } else {
         words += &format!("; {} without a process", elapsed(end.since_ms(span.begun_at)));
     }
-    words += &format!("; from {}", stamp(span.begun_at));
+    words += &format!("; from {}", date_time(span.begun_at));
     if span.more_marks > 0 {
         words += &format!("; {} more marks", span.more_marks);
     }

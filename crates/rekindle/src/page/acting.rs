@@ -7,6 +7,7 @@ use rekindle_core::view::{QuestionRow, TaskRow};
 use super::Visit;
 use super::parts::{self, encoded, moment, task_link};
 use crate::acts::Act;
+use crate::lost;
 use crate::picture::Picture;
 use crate::ui::{harmless, one_line};
 
@@ -34,6 +35,10 @@ pub(crate) fn place(act: &Act) -> String {
         Act::Answer(id, _) => format!("/api/questions/{}/answer", id.0),
         Act::RetryFailed(_) => "/api/retry-failed".to_owned(),
         Act::Pause => "/api/pause".to_owned(),
+        Act::Resume => "/api/resume".to_owned(),
+        Act::Tell(id, _) => format!("/api/tasks/{}/tell", encoded(id.as_str())),
+        Act::Done(id) => format!("/api/tasks/{}/done", encoded(id.as_str())),
+        Act::Undo(number) => format!("/api/orders/{number}/undo"),
         Act::Add(_) => "/api/tasks".to_owned(),
         Act::Edit(id, _) => format!("/api/tasks/{}/edit", encoded(id.as_str())),
     }
@@ -56,7 +61,8 @@ pub(super) fn menu(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Mark
             (button(visit, picture, &Act::Split(id.clone(), Vec::new()), "Split…"))
             (button(visit, picture, &Act::Edit(id.clone(), Box::default()), "Edit text…"))
             (button(visit, picture, &Act::Edit(id.clone(), Box::new(other_checks())), "Change checks…"))
-            (button(visit, picture, &Act::Stop(id), "Stop…"))
+            (button(visit, picture, &Act::Stop(id.clone()), "Stop…"))
+            (button(visit, picture, &Act::Done(id), "Complete…"))
             @if let Some(agent) = agent { (button(visit, picture, &Act::Recover(agent), "Replace agent…")) }
         }
     }
@@ -68,7 +74,8 @@ pub(super) fn question(visit: &Visit<'_>, question: &QuestionRow) -> Markup {
     html! {
         article.asks data-key=(format!("question-{id}")) aria-labelledby=(format!("q{id}")) {
             header {
-                (parts::pill("?", "asks you", crate::ui::Tone::Warning)) " " (task_link(&visit.ways, question.task.as_str()))
+                (parts::pill("?", "asks you", crate::ui::Tone::Warning)) " "
+                @if question.id == lost::QUESTION { (question.task.as_str()) } @else { (task_link(&visit.ways, question.task.as_str())) }
                 " " span.dim { (one_line(question.agent.as_str())) ", " (moment(question.asked_at)) }
             }
             p.asked id=(format!("q{id}")) { (harmless(&question.text)) }
@@ -86,12 +93,59 @@ pub(super) fn question(visit: &Visit<'_>, question: &QuestionRow) -> Markup {
     }
 }
 
+/// What the person told the agent of a task, with how each message was delivered, and a box for another.
+pub(super) fn tell(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Markup {
+    let open = !visit.site.read_only && Act::Tell(task.id.clone(), String::new()).refusal(picture).is_none();
+    if task.told.is_empty() && !open {
+        return html! {};
+    }
+    let place = place(&Act::Tell(task.id.clone(), String::new()));
+    html! {
+        section.told aria-label="Messages to its agent" {
+            @if let Some(held) = &task.attached { p { strong { "Held for you" } ": rekindle attach, process " (held.pid) ", since " (moment(held.since)) } }
+            @for told in &task.told {
+                p data-key=(format!("told-{}", told.number)) {
+                    span.dim { "message " (told.number) ", " (moment(told.at)) ": " }
+                    @if told.given_back { "what you changed while you held the task" } @else { (harmless(&told.text)) }
+                    " " span.dim { "(" (told.standing()) ")" }
+                }
+            }
+            @if open {
+                form.answer data-answer=(place) data-keep="" {
+                    label for="tell" { "Tell its agent" }
+                    div.line {
+                        input id="tell" type="text" autocomplete="off" maxlength="8000";
+                        button.primary type="submit" { "Tell" }
+                    }
+                    p.error.t-error role="alert" hidden {}
+                }
+                noscript { p { (parts::command(&format!("rekindle tell {} \"…\"", task.id))) } }
+            }
+        }
+    }
+}
+
+/// Orders that can still be taken back, and a run that can go on.
+pub(super) fn waiting(visit: &Visit<'_>, picture: &Picture) -> Markup {
+    html! {
+        @for placed in &picture.run.placed {
+            p.placed data-key=(format!("placed-{}", placed.number)) role="status" {
+                (one_line(&crate::story::person::order_words(&placed.order))) " "
+                @if !visit.site.read_only {
+                    button.undo type="button" data-post=(place(&Act::Undo(placed.number))) { "Undo" }
+                }
+            }
+        }
+        (button(visit, picture, &Act::Resume, "Resume…"))
+    }
+}
+
 fn answer_box(id: u64, options: &[String]) -> Markup {
     html! {
         form.answer data-answer=(format!("/api/questions/{id}/answer")) data-keep="" {
             @if !options.is_empty() {
                 div.options role="group" aria-label="Answers to choose from" {
-                    @for option in options { button type="button" name="answer" value=(harmless(option)) { (one_line(option)) } }
+                    @for (at, option) in options.iter().enumerate() { button type="button" name="answer" value=(harmless(option)) { (at + 1) ". " (one_line(option)) } }
                 }
             }
             label for=(format!("answer-{id}")) { @if options.is_empty() { "Your answer" } @else { "or another answer" } }

@@ -6,7 +6,7 @@ use super::parts::{self, countdown};
 use super::{Page, Visit};
 use crate::picture::Picture;
 use crate::picture::history::MarkKind;
-use crate::ui::{Tone, one_line};
+use crate::ui::{Tone, one_line, zone_line};
 use crate::view::REPAIR;
 
 /// News that a page carries for the region that speaks: more than this nobody listens to.
@@ -81,6 +81,7 @@ impl Frame {
                         }
                         (self.body)
                     }
+                    footer.dim.small { (zone_line(rekindle_engine::clock::wall())) }
                     (gone())
                     (spoken(picture))
                     div #said .sr role="status" aria-live="polite" {}
@@ -103,8 +104,9 @@ fn header(visit: &Visit<'_>, page: Option<&Page>, asks: usize) -> Markup {
     ];
     html! {
         header #top {
-            button #open-pages type="button" popovertarget="pages" aria-label="Pages" {
-                span aria-hidden="true" { "☰" } @if asks > 0 { " " span.badge { (asks) } }
+            button #open-pages type="button" popovertarget="pages" {
+                span aria-hidden="true" { "☰" } span.sr { "Pages" }
+                @if asks > 0 { " " span.badge { (asks) span.sr { " open" } } }
             }
             a.brand href=(ways.to("/")) { span aria-hidden="true" { "◆ " } "rekindle" }
             nav #pages popover aria-label="Pages" {

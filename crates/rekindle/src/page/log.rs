@@ -30,8 +30,14 @@ pub(super) fn page(visit: &Visit<'_>, id: AttemptId) -> Result<Frame> {
         (viewer(visit, attempt, from, &lines))
         noscript { (paging(visit, id, from, lines.len())) }
     };
-    let title = format!("Log of {} ({})", attempt.name, id.0);
+    let title = format!("Log of {}, {}", attempt.name, numbered(picture, attempt));
     Ok(Frame::new(&title, body).at_most_every(1_000))
+}
+
+/// Which attempt it is at the task that it is at.
+fn numbered(picture: &Picture, attempt: &AttemptRow) -> String {
+    let number = attempt.task.as_ref().map(|task| picture.number_of(task, attempt.attempt));
+    number.map_or_else(|| "attempt".to_owned(), |number| format!("attempt {number}"))
 }
 
 fn window(visit: &Visit<'_>, id: AttemptId, from: usize) -> Result<Vec<StoredLine>> {
@@ -51,7 +57,7 @@ fn head(visit: &Visit<'_>, picture: &Picture, attempt: &AttemptRow) -> Markup {
         div.head {
             h1 {
                 "Log of " (one_line(attempt.name.as_str())) " "
-                span.dim.small { "attempt " (attempt.attempt.0) ", " (one_line(&attempt.cli)) }
+                span.dim.small { (numbered(picture, attempt)) ", " (one_line(&attempt.cli)) }
             }
             p.facts {
                 @for task in &attempt.tasks { (task_link(&visit.ways, task.as_str())) " " }

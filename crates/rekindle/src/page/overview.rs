@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::picture::Picture;
 use crate::picture::history::MarkKind;
 use crate::picture::standing::{self, Urgency};
-use crate::ui::{harmless, one_line};
+use crate::ui::one_line;
 
 /// Columns of the list of tasks.
 const COLUMNS: [Column; 10] = [
@@ -29,9 +29,6 @@ const COLUMNS: [Column; 10] = [
     ("Tokens", "r"),
     ("Cost", "r"),
 ];
-
-/// Lines of a log that a card of a failed task shows.
-const LOG_END: usize = 12;
 
 /// News in the list; the events' page has all.
 const NEWS_SHOWN: usize = 12;
@@ -74,17 +71,17 @@ fn strip(picture: &Picture) -> Markup {
     html! {
         dl.strip aria-label="The run at a glance" {
             div { dt { "State" } dd { (run_state(picture)) } }
-            div { dt { "Done" } dd {
-                strong.num { (counts.complete) "/" (counts.all) }
-                progress max=(counts.all.max(1)) value=(counts.complete) aria-label="tasks done" {}
+            div { dt { "Complete" } dd {
+                strong.num { (counts.progress()) }
+                progress max=(counts.all.max(1)) value=(counts.complete) aria-label="tasks complete" {}
             } }
             div { dt { "Agents" } dd { strong.num { (running) } " running" } }
             div { dt { "Asks" } dd { strong.num.t-warn[asks > 0] { (asks) } @if asks > 0 { " " a href="#inbox" { "answer" } } } }
             div { dt { "Failed" } dd { strong.num.t-error[counts.failed > 0] { (counts.failed) } } }
             div { dt { "Recoveries" } dd { strong.num.t-hint[recoveries > 0] { (recoveries) } @if crashes > 0 { span.dim { " after " (crashes) @if crashes == 1 { " crash" } @else { " crashes" } } } } }
             div { dt { "Time" } dd { (span(picture.run.started_at, until, picture.now)) } }
-            div { dt { "Tokens" } dd { (tokens(Some(&spent))) } }
-            div { dt { "Cost" } dd { (cost(Some(&spent))) } }
+            @if spent.tokens > 0 { div { dt { "Tokens" } dd { (tokens(Some(&spent))) } } }
+            @if spent.cost_usd.is_some() { div { dt { "Cost" } dd { (cost(Some(&spent))) } } }
         }
         @if picture.coordinator.is_none() && picture.run.ended_at.is_none() {
             p.banner { "No coordinator is running. Go on with the run: " (parts::command("rekindle resume")) }
@@ -102,7 +99,8 @@ fn failed(visit: &Visit<'_>, picture: &Picture) -> Markup {
         section #failed aria-labelledby="failed-title" {
             h2 #failed-title { "What failed, and why" }
             ul.cards { @for task in &failed { (failed_card(visit, picture, task)) } }
-            div.acts { (acting::button(visit, picture, &again, "Retry what failed…")) }
+            // One has its own button.
+            @if failed.len() > 1 { div.acts { (acting::button(visit, picture, &again, "Retry what failed…")) } }
         }
     }
 }
@@ -111,7 +109,8 @@ fn failed(visit: &Visit<'_>, picture: &Picture) -> Markup {
 fn failed_card(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Markup {
     let check = task.evidence.iter().flat_map(|evidence| &evidence.checks).find(|check| !check.passed);
     let last = picture.attempts_of(&task.id).next_back();
-    let lines = last.map(|attempt| log_end(visit, attempt)).unwrap_or_default();
+    let lines =
+        picture.outputs.get(&task.id).map(|output| output.shown().collect::<Vec<_>>().join("\n")).unwrap_or_default();
     html! {
         li.card.t-edge-error data-key=(task.id) {
             div.card-head {
@@ -127,7 +126,7 @@ fn failed_card(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Markup {
                 (parts::code(&format!("$ {}\n{}", check.command, check.output), "output of the check that failed"))
             }
             @if let Some(attempt) = last.filter(|_| !lines.is_empty()) {
-                details.tail open[check.is_none()] {
+                details.tail open {
                     summary { "The end of its log" }
                     (parts::code(&lines, "end of its log"))
                     p { a href=(visit.ways.log(attempt.attempt)) { "The whole log" } }
@@ -135,13 +134,6 @@ fn failed_card(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Markup {
             }
         }
     }
-}
-
-/// The last lines of a log; nothing where it cannot be read, as the card says why the task failed without it too.
-fn log_end(visit: &Visit<'_>, attempt: &AttemptRow) -> String {
-    let lines = visit.read(|run| run.tail(Some(attempt.name.as_str()), LOG_END)).unwrap_or_default();
-    let of_attempt = lines.iter().filter(|line| line.line.attempt == attempt.attempt.0);
-    of_attempt.map(|line| harmless(&line.line.text)).collect::<Vec<_>>().join("\n")
 }
 
 fn inbox(visit: &Visit<'_>, picture: &Picture) -> Markup {

@@ -10,7 +10,7 @@ use rekindle_core::view::{AttemptRow, TaskRow};
 use crate::picture::Picture;
 use crate::picture::history::MarkKind;
 use crate::picture::standing::{self, Standing};
-use crate::ui::{Tone, clock_time, dollars, elapsed, harmless, one_line, short_count, stamp};
+use crate::ui::{Tone, clock_time, date_time, dollars, elapsed, harmless, one_line, short_count, stamp};
 use crate::view::Spent;
 
 /// Context that is fuller than this is worth a look, in percent: agents compact soon after.
@@ -114,7 +114,7 @@ pub(super) fn note(picture: &Picture, task: &TaskRow, standing: &Standing) -> Ma
 
 /// Time that is left, counted down by the script.
 pub(super) fn countdown(until: Time, now: Time) -> Markup {
-    html! { time.count data-until=(until.0) datetime=(stamp(until)) title=(stamp(until)) { (elapsed(until.since_ms(now))) } }
+    html! { time.count data-until=(until.0) datetime=(stamp(until)) title=(date_time(until)) { (elapsed(until.since_ms(now))) } }
 }
 
 /// A span; one that goes on is counted up by the script.
@@ -127,7 +127,7 @@ pub(super) fn span(from: Time, to: Option<Time>, now: Time) -> Markup {
 
 /// A moment of the day; the exact one shows when it is pointed at.
 pub(super) fn moment(time: Time) -> Markup {
-    html! { time.num datetime=(stamp(time)) title=(stamp(time)) { (clock_time(time)) } }
+    html! { time.num datetime=(stamp(time)) title=(date_time(time)) { (clock_time(time)) } }
 }
 
 /// A button that copies a text.
@@ -144,6 +144,13 @@ pub(super) fn code(text: &str, what: &str) -> Markup {
             pre tabindex="0" role="region" aria-label=(what) { (harmless(text)) }
         }
     }
+}
+
+/// What the agent of a failing task printed last.
+pub(super) fn output(picture: &Picture, task: &TaskRow) -> Markup {
+    let Some(output) = picture.outputs.get(&task.id) else { return html! {} };
+    let text = output.shown().collect::<Vec<_>>().join("\n");
+    html! { p.dim { (output.heading()) ":" } (code(&text, &output.heading())) }
 }
 
 /// A command to type.

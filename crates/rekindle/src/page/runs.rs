@@ -8,7 +8,7 @@ use super::frame::Frame;
 use super::parts::{self, Ways, copy, span};
 use super::table::{self, Column, Line};
 use crate::error::Result;
-use crate::ui::{Tone, one_line, stamp};
+use crate::ui::{Tone, date_time, one_line, stamp};
 use crate::view::View;
 
 /// Columns of the list.
@@ -30,7 +30,7 @@ pub(super) fn page(visit: &Visit<'_>) -> Result<Frame> {
             Some(html! { a.id href=(ways.to("/")) { (one_line(&run.id)) } (copy(&run.id)) }),
             Some(parts::title(&run.title)),
             Some(outcome(run)),
-            Some(html! { time.num datetime=(stamp(run.started_at)) { (stamp(run.started_at)) } }),
+            Some(html! { time.num datetime=(stamp(run.started_at)) { (date_time(run.started_at)) } }),
             run.ended_at.map(|end| span(run.started_at, Some(end), now)),
             (run.resumes > 0).then(|| html! { span.num { (run.resumes) "×" } }),
         ];

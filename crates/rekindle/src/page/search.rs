@@ -5,6 +5,7 @@ use std::collections::btree_map::Entry;
 
 use maud::{Markup, html};
 use rekindle_core::ids::AttemptId;
+use rekindle_core::text::counted;
 use rekindle_core::time::Time;
 use rekindle_engine::store::StoredLine;
 
@@ -64,9 +65,12 @@ fn find(visit: &Visit<'_>, query: &str) -> Result<Hits> {
 
 fn hits(visit: &Visit<'_>, agent: &str, attempt: u64, lines: &[(usize, StoredLine)]) -> Markup {
     let log = visit.ways.log(AttemptId(attempt));
+    let row = visit.site.picture.as_deref().and_then(|picture| Some((picture, picture.attempt(AttemptId(attempt))?)));
+    let number = row.and_then(|(picture, row)| Some(picture.number_of(row.task.as_ref()?, row.attempt)));
+    let numbered = number.map_or_else(|| "attempt".to_owned(), |number| format!("attempt {number}"));
     html! {
-        section.hits data-key=(attempt) aria-label=(format!("attempt {attempt}")) {
-            h2 { (one_line(agent)) " " span.dim.small { "attempt " (attempt) ", " (lines.len()) " hits" } }
+        section.hits data-key=(attempt) aria-label=(format!("{agent}, {numbered}")) {
+            h2 { (one_line(agent)) " " span.dim.small { (numbered) ", " (counted(lines.len(), "hit", "hits")) } }
             ol.lines { @for (number, line) in lines {
                 li { a.no href=(format!("{log}#L{}", number + 1)) { (number + 1) } " " (moment(Time(line.line.time_ms))) " " span.text { (one_line(&line.line.text)) } }
             } }

@@ -36,7 +36,7 @@ pub(super) fn page(visit: &Visit<'_>, id: &str) -> Result<Frame> {
     let (tab, word, every) = TABS.iter().find(|(tab, ..)| *tab == asked).copied().unwrap_or(TABS[0]);
     let shown = match tab {
         "why" => tabs::why(visit, task)?,
-        "checks" => tabs::checks(visit, task)?,
+        "checks" => tabs::checks(visit, picture, task)?,
         "diff" => tabs::diff(visit, picture, task)?,
         "brief" => tabs::brief(visit, picture, task),
         "log" => tabs::log(visit, picture, task)?,
@@ -66,10 +66,13 @@ fn head(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Markup {
         }
         (acting::menu(visit, picture, task))
         @if let Some(question) = question { (acting::question(visit, question)) }
+        (acting::waiting(visit, picture))
+        (acting::tell(visit, picture, task))
         @if let Some(result) = task.result.as_deref().filter(|_| task.state == "complete") {
             details open { summary { "Result" } p.result { (harmless(result)) } }
         }
         @if let Some(checkpoint) = &task.checkpoint { (checkpoint_of(checkpoint)) }
+        (parts::output(picture, task))
     }
 }
 
@@ -110,7 +113,7 @@ fn attempts(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Markup {
                 caption.sr { "Attempts at this task, one per column" }
                 thead { tr { th scope="col" { span.sr { "What" } } @for attempt in &all {
                     th scope="col" data-key=(attempt.attempt.0) {
-                        a href=(visit.ways.log(attempt.attempt)) { "attempt " (attempt.attempt.0) } (copy(&attempt.attempt.0.to_string()))
+                        a href=(visit.ways.log(attempt.attempt)) { "attempt " (picture.number_of(&task.id, attempt.attempt)) }
                     }
                 } } }
                 tbody {

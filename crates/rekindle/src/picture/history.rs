@@ -180,6 +180,11 @@ struct SeenTask {
 }
 
 impl History {
+    /// One that knows only when something last happened.
+    pub(crate) fn up_to(last_time: Option<Time>) -> Self {
+        Self { last_time, ..Self::default() }
+    }
+
     /// The spans of a task.
     #[must_use]
     pub(crate) fn of(&self, task: &TaskId) -> &[Span] {
@@ -224,12 +229,12 @@ impl History {
                     span.runs_at.get_or_insert(now);
                 }
             }
-            Body::Task(TaskEvent::TaskStarted { attempt, number }) => {
+            Body::Task(TaskEvent::TaskStarted { attempt, number, nth }) => {
                 let Some(task) = task else { return };
                 self.open(*attempt, task, now);
                 let last = self.spans.get_mut(task).and_then(|spans| spans.last_mut());
                 if let Some(span) = last.filter(|span| span.attempt == *attempt) {
-                    span.number = *number;
+                    span.number = if *nth > 0 { *nth } else { *number };
                 }
             }
             Body::Run(_)

@@ -60,7 +60,12 @@ impl Script {
 
     /// An attempt's number at a task.
     pub(crate) fn task_started(&mut self, ms: i64, agent: &str, task: &str, attempt: u64, number: u32) -> &mut Self {
-        self.at(ms, agent, task, &Body::Task(TaskEvent::TaskStarted { attempt: AttemptId(attempt), number }))
+        self.at(
+            ms,
+            agent,
+            task,
+            &Body::Task(TaskEvent::TaskStarted { attempt: AttemptId(attempt), number, nth: number }),
+        )
     }
 
     /// Its process runs.
@@ -140,10 +145,12 @@ impl Script {
             attempts: Vec::new(),
             questions: Vec::new(),
             history: Arc::new(self.history()),
+            outputs: Arc::default(),
             coordinator: Some(1),
             damage: None,
             seq: self.events.len() as u64,
             now: Time(START.saturating_add(until)),
+            waits: std::sync::OnceLock::new(),
         }
     }
 }

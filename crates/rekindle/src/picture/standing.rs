@@ -1,11 +1,12 @@
-//! How a task stands, in a symbol, a word and a line that says what it waits for: never by colour alone.
+//! How a task stands, in a symbol, a word and a line that says what it waits for: never by colour alone. Every view shows these
+//! words; what a task waits for is decided in the core.
 
 use rekindle_core::text;
-use rekindle_core::time::Time;
-use rekindle_core::view::{QuestionRow, TaskRow};
+use rekindle_core::view::{Because, PersonAct, QuestionRow, TaskRow, WaitsFor};
 
 use super::Picture;
-use crate::ui::{Tone, elapsed, near_time, one_line};
+use crate::ui::{Tone, one_line};
+use crate::waits;
 
 /// Longest question in a note: the question itself is shown elsewhere, whole.
 const NOTE_MAX_BYTES: usize = 200;
@@ -40,84 +41,83 @@ pub(crate) enum Urgency {
 pub(crate) fn of(picture: &Picture, task: &TaskRow) -> Standing {
     let note = || task.reason.as_deref().map(one_line);
     match task.state.as_str() {
-        "complete" if task.by_operator => ended("✔", "+", "done by you", Tone::Good, task),
-        "complete" if task.unreported => ended("✔", "+", "done, unreported", Tone::Warning, task),
-        "complete" if task.unproven => ended("✔", "+", "done, unproven", Tone::Warning, task),
-        "complete" => ended("✔", "+", "done", Tone::Good, task),
+        "complete" if task.by_operator => ended("complete by you", Tone::Good, task),
+        "complete" if task.unreported => ended("complete, unreported", Tone::Warning, task),
+        "complete" if task.unproven => ended("complete, unproven", Tone::Warning, task),
+        "complete" => ended("complete", Tone::Good, task),
         "failed" => Standing { symbol: "✖", ascii: "x", word: "failed", tone: Tone::Error, note: note() },
         "skipped" => Standing { symbol: "–", ascii: "-", word: "skipped", tone: Tone::Dim, note: note() },
-        _ => open(picture, task),
+        _ => match picture.waits_for(&task.id) {
+            Some(waits) => waiting(picture, task, waits),
+            None => begun(picture, task),
+        },
     }
 }
 
-fn ended(symbol: &'static str, ascii: &'static str, word: &'static str, tone: Tone, task: &TaskRow) -> Standing {
-    Standing { symbol, ascii, word, tone, note: task.result.as_deref().map(one_line) }
+fn ended(word: &'static str, tone: Tone, task: &TaskRow) -> Standing {
+    Standing { symbol: "✔", ascii: "+", word, tone, note: task.result.as_deref().map(one_line) }
 }
 
-/// One that has not ended.
-fn open(picture: &Picture, task: &TaskRow) -> Standing {
-    if let Some(question) = question_of(picture, task) {
-        let note = Some(format!("question {}: {}", question.id, text::one_line(&question.text, NOTE_MAX_BYTES)));
-        return Standing { symbol: "?", ascii: "?", word: "asks you", tone: Tone::Warning, note };
-    }
-    if task.verifying {
+/// One that somebody is at.
+fn begun(picture: &Picture, task: &TaskRow) -> Standing {
+    let attempt = picture.at_work(&task.id);
+    if task.verifying || attempt.is_none() {
         let note = Some("rekindle runs its checks".to_owned());
         return Standing { symbol: "◌", ascii: "o", word: "proving", tone: Tone::Active, note };
     }
-    if let Some(attempt) = picture.at_work(&task.id) {
-        let try_of = format!("attempt {} of {}", task.attempts, task.attempt_limit);
-        let word = match (attempt.state.as_str(), task.state.as_str()) {
-            ("starting", _) => "starting",
-            ("stopping", _) => "stopping",
-            (_, "awaiting_review") => "in review",
-            (_, "awaiting_audit") => "in audit",
-            _ => "working",
-        };
-        return Standing { symbol: "▶", ascii: ">", word, tone: Tone::Active, note: Some(try_of) };
-    }
-    waiting(picture, task)
+    let word = match (attempt.map(|attempt| attempt.state.as_str()), task.state.as_str()) {
+        (Some("starting"), _) => "starting",
+        (Some("stopping"), _) => "stopping",
+        (_, "awaiting_review") => "in review",
+        (_, "awaiting_audit") => "in audit",
+        _ => "in progress",
+    };
+    let number = attempt.map(|attempt| picture.number_of(&task.id, attempt.attempt));
+    let note = Some(match number.filter(|number| *number != task.attempts) {
+        // Attempts that do not count and those of reviewers are numbered with the others.
+        Some(number) => format!("attempt {number}; {} of {} used", task.attempts, task.attempt_limit),
+        None => format!("attempt {} of {}", task.attempts, task.attempt_limit),
+    });
+    Standing { symbol: "▶", ascii: ">", word, tone: Tone::Active, note }
 }
 
 /// One that nobody is at.
-fn waiting(picture: &Picture, task: &TaskRow) -> Standing {
-    let now = picture.now;
-    if task.state == "blocked" {
-        let note = task.reason.as_deref().map(|reason| one_line(reason).replace("blocked by", "after"));
-        return Standing { symbol: "·", ascii: ".", word: "blocked", tone: Tone::Dim, note };
+fn waiting(picture: &Picture, task: &TaskRow, waits: &WaitsFor) -> Standing {
+    let reason = || task.reason.as_deref().map(one_line);
+    let words = waits::words(waits, task, &picture.run, picture.now);
+    match waits {
+        WaitsFor::Person { act: PersonAct::Answer, question } => {
+            let asked = picture.questions.iter().find(|asked| Some(asked.id) == *question);
+            let note =
+                asked.map(|asked| format!("question {}: {}", asked.id, text::one_line(&asked.text, NOTE_MAX_BYTES)));
+            let note = note.or_else(reason);
+            Standing { symbol: "?", ascii: "?", word: "asks you", tone: Tone::Warning, note }
+        }
+        WaitsFor::Task { because: Because::Plan | Because::Failed, .. } => {
+            Standing { symbol: "·", ascii: ".", word: "blocked", tone: Tone::Dim, note: Some(words) }
+        }
+        WaitsFor::Person { act: PersonAct::Resume | PersonAct::GoOn, .. } => {
+            Standing { symbol: "‖", ascii: "=", word: "paused", tone: Tone::Warning, note: Some(words) }
+        }
+        WaitsFor::Person { act: PersonAct::GiveBack, .. } => {
+            Standing { symbol: "✎", ascii: "@", word: "yours", tone: Tone::Warning, note: Some(words) }
+        }
+        WaitsFor::Account { .. } | WaitsFor::Machine { .. } => {
+            Standing { symbol: "‖", ascii: "=", word: "waits", tone: Tone::Warning, note: Some(words) }
+        }
+        WaitsFor::Time { .. } => {
+            Standing { symbol: "↻", ascii: "~", word: "tries again", tone: Tone::Warning, note: Some(words) }
+        }
+        WaitsFor::Wave { .. } | WaitsFor::Slot { .. } | WaitsFor::SetUp { .. } | WaitsFor::Task { .. } => {
+            let word = match task.state.as_str() {
+                "awaiting_review" => "awaits review",
+                "awaiting_audit" => "awaits audit",
+                _ => "pending",
+            };
+            let note = reason().map_or_else(|| words.clone(), |reason| format!("{words}; {reason}"));
+            Standing { symbol: "·", ascii: ".", word, tone: Tone::Dim, note: Some(note) }
+        }
     }
-    let paused =
-        |note: String| Standing { symbol: "‖", ascii: "=", word: "paused", tone: Tone::Warning, note: Some(note) };
-    let state = picture.run.state.as_str();
-    if matches!(state, "paused" | "pausing") {
-        return paused("type rekindle resume".to_owned());
-    }
-    // A wait that ends by itself needs somebody who waits.
-    if picture.coordinator.is_none() {
-        return paused("no coordinator: type rekindle resume".to_owned());
-    }
-    if state == "waiting" {
-        let until = picture.run.resumes_at.filter(|until| *until > now);
-        return paused(until.map_or_else(|| "for a limit".to_owned(), |until| countdown("resumes", until, now)));
-    }
-    if let Some(until) = task.not_before.filter(|until| *until > now) {
-        let last = task.cause.as_deref().map(|cause| format!("; last: {cause}")).unwrap_or_default();
-        let note = format!("attempt {} of {} in {}{last}", task.attempts + 1, task.attempt_limit, span(until, now));
-        return Standing { symbol: "↻", ascii: "~", word: "tries again", tone: Tone::Warning, note: Some(note) };
-    }
-    let gate = picture.run.waits.iter().find(|wait| wait.until.is_none_or(|until| until > now));
-    if let Some(wait) = gate {
-        let until = wait.until.map_or_else(|| "until you answer".to_owned(), |until| countdown("opens", until, now));
-        let then = crate::waits::probe(wait, now);
-        let note = format!("{} {}: {until}{then}", wait.account, wait.cause.replace('_', " "));
-        return Standing { symbol: "‖", ascii: "=", word: "limit", tone: Tone::Warning, note: Some(one_line(&note)) };
-    }
-    let word = match task.state.as_str() {
-        "awaiting_review" => "awaits review",
-        "awaiting_audit" => "awaits audit",
-        _ => "queued",
-    };
-    let note = task.reason.as_deref().map_or_else(|| "for a free slot".to_owned(), one_line);
-    Standing { symbol: "·", ascii: ".", word, tone: Tone::Dim, note: Some(note) }
 }
 
 /// The question that a task waits for.
@@ -134,15 +134,7 @@ pub(crate) fn urgency(picture: &Picture, task: &TaskRow) -> Urgency {
         _ if question_of(picture, task).is_some() => Urgency::NeedsYou,
         "failed" => Urgency::NeedsYou,
         "complete" | "skipped" => Urgency::Ended,
-        _ if task.verifying || picture.at_work(&task.id).is_some() => Urgency::Working,
+        _ if picture.waits_for(&task.id).is_none() => Urgency::Working,
         _ => Urgency::Waiting,
     }
-}
-
-fn countdown(verb: &str, until: Time, now: Time) -> String {
-    format!("{verb} in {} ({})", span(until, now), near_time(until, now))
-}
-
-fn span(until: Time, now: Time) -> String {
-    elapsed(until.since_ms(now))
 }

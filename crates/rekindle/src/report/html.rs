@@ -18,7 +18,7 @@ use crate::drawing::{self, Links, class_of};
 use crate::picture::history::MarkKind;
 use crate::picture::{Picture, standing};
 use crate::story::chapters::Newest;
-use crate::ui::{Tone, dollars, elapsed, harmless, one_line, short_count, stamp};
+use crate::ui::{Tone, date_time, dollars, elapsed, harmless, one_line, short_count, stamp, zone_line};
 
 /// Chapters of one task that are told, the newest ones: a task that was tried for days has thousands.
 pub(crate) const CHAPTERS_MAX: usize = 150;
@@ -58,7 +58,7 @@ fn body(report: &Report, picture: &Picture, told: &BTreeMap<&str, Newest>) -> Ma
     html! {
         (head(report, picture))
         main {
-            (troubles(report))
+            (troubles(report, picture))
             (asked(report))
             h2 { "Timeline" }
             (drawing::timeline(picture, Links::Anchors))
@@ -80,7 +80,7 @@ fn body(report: &Report, picture: &Picture, told: &BTreeMap<&str, Newest>) -> Ma
 
 fn head(report: &Report, picture: &Picture) -> Markup {
     let (run, counts) = (&report.run, &report.counts);
-    let open = counts.all - counts.complete - counts.failed - counts.skipped;
+    let open = counts.open();
     let (symbol, class) = match run.state.as_str() {
         "complete" => ("✔", "ok"),
         "failed" => ("✖", "bad"),
@@ -93,6 +93,7 @@ fn head(report: &Report, picture: &Picture) -> Markup {
             p.dim {
                 "plan " code { (words(&run.plan)) } " · run " code { (words(&run.id)) } " · from " (moment(run.started_at))
                 @if let Some(ended) = run.ended_at { " to " (moment(ended)) }
+                " · " (zone_line(report.until))
                 @if run.resumes > 0 { " · resumed " (run.resumes) "×" }
                 @if run.plan_changed { " · the plan's file differs from the plan of this run" }
             }
@@ -101,8 +102,8 @@ fn head(report: &Report, picture: &Picture) -> Markup {
                 @if counts.failed > 0 { li.bad { b { (counts.failed) } " failed" } }
                 @if counts.skipped > 0 { li { b { (counts.skipped) } " skipped" } }
                 @if open > 0 { li { b { (open) } " open" } }
-                li { b { (report.attempts) } " attempts" }
-                li { b { (recovered) } " recoveries" }
+                li { b { (report.attempts) } @if report.attempts == 1 { " attempt" } @else { " attempts" } }
+                li { b { (recovered) } @if recovered == 1 { " recovery" } @else { " recoveries" } }
                 li { b { (elapsed(report.until.since_ms(run.started_at))) } " in all" }
                 @if report.spent.tokens > 0 { li { b { (short_count(report.spent.tokens)) } " tokens" } }
                 @if let Some(cost) = report.spent.cost_usd { li { b { (dollars(cost)) } } }
@@ -115,7 +116,7 @@ fn head(report: &Report, picture: &Picture) -> Markup {
 }
 
 /// What failed, and why, before anything else.
-fn troubles(report: &Report) -> Markup {
+fn troubles(report: &Report, picture: &Picture) -> Markup {
     let failed: Vec<&TaskReport> = report.tasks.iter().filter(|task| task.row.state == "failed").collect();
     let behind = |id: &str| {
         let waits = |task: &&TaskReport| task.row.blocked_by.iter().any(|before| before.as_str() == id);
@@ -136,6 +137,7 @@ fn troubles(report: &Report) -> Markup {
                         many => p.warn { (many) " tasks wait for it" }
                     }
                     (story::failing(&task.row))
+                    (story::printed(&task.row, picture))
                     p.dim { "look: " code { "rekindle why " (task.row.id) } " · try again: " code { "rekindle task retry " (task.row.id) } }
                 }
             }
@@ -268,8 +270,7 @@ fn task_link(id: &str) -> Markup {
 }
 
 fn moment(time: Time) -> Markup {
-    let stamp = stamp(time);
-    html! { time datetime=(stamp) { (stamp.replace('T', " ").trim_end_matches(".000Z").trim_end_matches('Z')) " UTC" } }
+    html! { time datetime=(stamp(time)) { (date_time(time)) } }
 }
 
 fn spent(tokens: u64, cost: Option<f64>) -> String {
@@ -285,10 +286,11 @@ fn passed_class(passed: bool) -> &'static str {
 #[cfg(test)]
 mod tests {
     use rekindle_core::report::{CheckResult, Evidence};
+    use rekindle_core::view::Counts;
 
     use super::*;
     use crate::picture::sample::{Script, task};
-    use crate::view::{Counts, Spent};
+    use crate::view::Spent;
 
     /// A run of many tasks whose checks printed a lot.
     #[test]
@@ -332,6 +334,6 @@ mod tests {
 
     fn bare(row: rekindle_core::view::TaskRow) -> TaskReport {
         let spent = Spent::default();
-        TaskReport { row, worked_ms: 0, failures: Vec::new(), refused_claims: 0, cli: None, spent }
+        TaskReport { row, worked_ms: 0, failures: Vec::new(), refused_claims: 0, cli: None, spent, output: None }
     }
 }

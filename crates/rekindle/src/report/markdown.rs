@@ -2,10 +2,10 @@
 //! escaped: it is shown, it does not format.
 
 use rekindle_core::report::Evidence;
-use rekindle_core::text::{folded, one_line, sanitize, tail_bytes, truncate_bytes};
+use rekindle_core::text::{counted, folded, one_line, sanitize, tail_bytes, truncate_bytes};
 
 use super::{Entry, List, Report, TaskReport};
-use crate::ui::{dollars, elapsed, short_count, stamp};
+use crate::ui::{date_time, dollars, elapsed, short_count, zone_line};
 
 /// Longest report: a CI step's summary of more than a megabyte is dropped whole.
 const MAX_BYTES: usize = 1_000_000;
@@ -43,14 +43,14 @@ fn head(report: &Report) -> String {
         _ => "⏳",
     };
     let mut out = format!("# {mark} {}: {}\n\n", text(&run.title, CELL_MAX_BYTES), text(&run.state, CELL_MAX_BYTES));
-    let open = counts.all - counts.complete - counts.failed - counts.skipped;
+    let open = counts.open();
     out += &format!(
-        "**{} of {} tasks complete**, {} failed, {} skipped, {open} open; {} attempts in {}.",
+        "**{} of {} tasks complete**, {} failed, {} skipped, {open} open; {} in {}.",
         counts.complete,
         counts.all,
         counts.failed,
         counts.skipped,
-        report.attempts,
+        counted(report.attempts, "attempt", "attempts"),
         elapsed(report.until.since_ms(run.started_at)),
     );
     if let Some(spent) = spent(report.spent.tokens, report.spent.cost_usd) {
@@ -60,16 +60,17 @@ fn head(report: &Report) -> String {
         out += &format!(" rekindle's own words: {} tokens.", short_count(report.spent.own_tokens));
     }
     out += &format!(
-        "\n\n- Run: {} of plan {}\n- Begun: {}\n",
+        "\n\n- Run: {} of plan {}\n- Begun: {} ({})\n",
         text(&run.id, CELL_MAX_BYTES),
         text(&run.plan, CELL_MAX_BYTES),
-        stamp(run.started_at)
+        date_time(run.started_at),
+        zone_line(run.started_at),
     );
     if let Some(ended) = run.ended_at {
-        out += &format!("- Ended: {}\n", stamp(ended));
+        out += &format!("- Ended: {}\n", date_time(ended));
     }
     if run.resumes > 0 {
-        out += &format!("- Resumed: {} times\n", run.resumes);
+        out += &format!("- Resumed: {}\n", counted(run.resumes as usize, "time", "times"));
     }
     if run.plan_changed {
         out += "- The plan's file differs from the plan of this run.\n";
@@ -93,6 +94,12 @@ fn failed(out: &mut String, report: &Report) {
             text(row.reason.as_deref().unwrap_or("it failed"), WORDS_MAX_BYTES),
             row.id
         ));
+        if let Some(output) = &task.output {
+            out.push_str(&format!("\n  {}:\n\n", text(&output.heading(), CELL_MAX_BYTES)));
+            // One line each without anything that ends a block: indented, it is code whatever it says.
+            output.shown().for_each(|line| out.push_str(&format!("      {}\n", one_line(line, WORDS_MAX_BYTES))));
+            out.push('\n');
+        }
     }
 }
 
@@ -175,7 +182,7 @@ fn entries(out: &mut String, heading: &str, list: &List<Entry>) {
     for entry in &list.kept {
         let whom: Vec<&str> = entry.task.as_deref().into_iter().chain(entry.agent.as_deref()).collect();
         let whom = if whom.is_empty() { "run".to_owned() } else { text(&whom.join(", "), CELL_MAX_BYTES) };
-        out.push_str(&format!("- {} **{whom}**: {}\n", stamp(entry.time), text(&entry.text, WORDS_MAX_BYTES)));
+        out.push_str(&format!("- {} **{whom}**: {}\n", date_time(entry.time), text(&entry.text, WORDS_MAX_BYTES)));
     }
     more(out, list.more);
 }

@@ -5,8 +5,9 @@ use std::fmt::Write;
 
 use rekindle_core::event::{Body, CompactionNear, CompactionOver, Pause, Recovery, Resume, RunEvent, SessionEvent};
 use rekindle_core::progress::Progress;
+use rekindle_core::text::counted;
 
-use crate::ui::stamp;
+use crate::ui::date_time_zone;
 
 /// What the messages name besides their numbers.
 #[derive(Clone, Copy, Debug)]
@@ -40,19 +41,25 @@ pub(crate) fn block(body: &Body, names: Names<'_>) -> Option<String> {
     })
 }
 
+fn tasks(many: u32) -> String {
+    counted(many as usize, "task", "tasks")
+}
+
 fn paused(pause: &Pause, names: Names<'_>) -> String {
     let Progress { complete, total, in_progress, pending_audit, compactions, .. } = pause.progress;
     let mut out = format!(
         "SESSION PAUSED - {}\n\nState persisted to: {}\nProgress: {complete}/{total} tasks complete\n\
-         In progress: {in_progress} tasks\nPending audit: {pending_audit} tasks\nCompactions this session: {compactions}",
+         In progress: {}\nPending audit: {}\nCompactions this session: {compactions}",
         pause.reason.words(),
-        names.state_file
+        names.state_file,
+        tasks(in_progress),
+        tasks(pending_audit),
     );
     // What nobody knows, or what does not come, gets no line.
     let left = pause.remaining_percent.filter(|_| pause.resumes_at.is_some() || pause.resets_at.is_some());
     let left = left.map(|percent| format!("Session remaining: {percent}%"));
-    let reset = pause.resets_at.map(|at| format!("Session resets at: {}", stamp(at)));
-    let resume = pause.resumes_at.map(|at| format!("Auto-resuming at: {}", stamp(at)));
+    let reset = pause.resets_at.map(|at| format!("Session resets at: {}", date_time_zone(at)));
+    let resume = pause.resumes_at.map(|at| format!("Auto-resuming at: {}", date_time_zone(at)));
     let known: Vec<String> = [left, reset, resume].into_iter().flatten().collect();
     if !known.is_empty() {
         let _ = write!(out, "\n\n{}", known.join("\n"));
@@ -72,12 +79,14 @@ fn recovered(recovery: &Recovery, names: Names<'_>) -> String {
     format!(
         "COORDINATOR RECOVERY\n\nPrior state found: {}\nSaved at: {}\nEvents to reconcile: {}\nOrphaned agents: {}\n\
          Recent completions to validate: {}\n\nRecovery complete. Resuming normal operation.\n\n\
-         Progress: {complete}/{total} tasks complete\nAvailable: {available} tasks\nBlocked: {blocked} tasks",
+         Progress: {complete}/{total} tasks complete\nAvailable: {}\nBlocked: {}",
         names.state_file,
-        stamp(recovery.saved_at),
+        date_time_zone(recovery.saved_at),
         recovery.events_reconciled,
         recovery.orphaned_agents,
         recovery.to_validate,
+        tasks(available),
+        tasks(blocked),
     )
 }
 
@@ -85,7 +94,9 @@ fn compacted(over: &CompactionOver, names: Names<'_>) -> String {
     let Progress { complete, total, in_progress, pending_audit, relationships, .. } = over.progress;
     let number = over.compaction_number;
     let work = format!(
-        "Completed: {complete}/{total} tasks\nRestoring: {in_progress} in-progress tasks\nPending audit: {pending_audit} tasks"
+        "Completed: {complete}/{total} tasks\nRestoring: {}\nPending audit: {}",
+        counted(in_progress as usize, "in-progress task", "in-progress tasks"),
+        tasks(pending_audit),
     );
     if !over.full_reload {
         return format!("RESUMED - Compaction #{number} complete\n\n{work}");
@@ -144,12 +155,12 @@ mod tests {
         State persisted to: .rekindle/state.db
         Progress: 3/9 tasks complete
         In progress: 2 tasks
-        Pending audit: 1 tasks
+        Pending audit: 1 task
         Compactions this session: 5
 
         Session remaining: 5%
-        Session resets at: 2025-11-15T09:46:40.000Z
-        Auto-resuming at: 2025-11-15T09:46:50.000Z
+        Session resets at: 2025-11-15T09:46:40+00:00
+        Auto-resuming at: 2025-11-15T09:46:50+00:00
         ");
         let by_hand = Pause { reason: PauseReason::Interrupt, resets_at: None, resumes_at: None, ..pause };
         insta::assert_snapshot!(shown(&Body::Run(RunEvent::SessionPause(by_hand))), @r"
@@ -158,7 +169,7 @@ mod tests {
         State persisted to: .rekindle/state.db
         Progress: 3/9 tasks complete
         In progress: 2 tasks
-        Pending audit: 1 tasks
+        Pending audit: 1 task
         Compactions this session: 5
         ");
     }
@@ -186,7 +197,7 @@ mod tests {
         COORDINATOR RECOVERY
 
         Prior state found: .rekindle/state.db
-        Saved at: 2025-11-15T09:46:40.000Z
+        Saved at: 2025-11-15T09:46:40+00:00
         Events to reconcile: 2
         Orphaned agents: 1
         Recent completions to validate: 3
@@ -194,7 +205,7 @@ mod tests {
         Recovery complete. Resuming normal operation.
 
         Progress: 3/9 tasks complete
-        Available: 1 tasks
+        Available: 1 task
         Blocked: 2 tasks
         ");
     }
@@ -221,7 +232,7 @@ mod tests {
 
         Completed: 3/9 tasks
         Restoring: 2 in-progress tasks
-        Pending audit: 1 tasks
+        Pending audit: 1 task
         ");
         insta::assert_snapshot!(shown(&over(2, true)), @r"
         FULL PLAN RELOAD - Compaction #2
@@ -238,7 +249,7 @@ mod tests {
         Total tasks: 9
         Completed: 3/9 tasks
         Restoring: 2 in-progress tasks
-        Pending audit: 1 tasks
+        Pending audit: 1 task
         Blocked graph rebuilt: 4 relationships
         ");
     }

@@ -78,13 +78,14 @@ pub(crate) fn order_words(order: &Order) -> String {
     }
 }
 
-/// What a fact rests on, a line each.
-pub(super) fn evidence(fact: &PersonEvent) -> Option<Vec<String>> {
-    match fact {
-        PersonEvent::Detached { changed } => Some(changed.clone()),
-        PersonEvent::Told { text, given_back: true, .. } if !text.is_empty() => {
-            Some(text.lines().map(str::to_owned).collect())
-        }
-        _ => None,
+/// What was done with a task that was held, a line each.
+pub(super) fn evidence(fact: &PersonEvent) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let PersonEvent::Detached { changed } = fact {
+        lines.extend(changed.iter().cloned());
     }
+    if let PersonEvent::Told { text, .. } = fact {
+        lines.extend(text.lines().map(str::to_owned));
+    }
+    lines
 }

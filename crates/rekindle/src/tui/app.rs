@@ -354,7 +354,9 @@ impl App {
             Action::Add => orders,
             Action::Edit | Action::Checks => orders && task.is_some(),
             Action::Recover => orders && open && self.agent().is_some(),
-            Action::Pause => orders && self.picture.iter().any(|picture| picture.coordinator.is_some()),
+            Action::Pause => orders && self.picture.is_some(),
+            Action::Undo => orders && self.picture.iter().any(|picture| !picture.run.placed.is_empty()),
+            Action::Tell | Action::Complete => orders && open,
             Action::Open | Action::Copy | Action::FindAll => !self.tree.rows.is_empty(),
             Action::PageDown => {
                 matches!(&self.popup, Some(Popup::Answer(answer)) if answer.hidden(self.size).is_some())

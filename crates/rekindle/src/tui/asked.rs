@@ -18,14 +18,13 @@ pub(super) fn question(app: &App) -> Option<&QuestionRow> {
 }
 
 /// Its rows at a width, as many as `most`: the question, what is known about it, the answers to choose from, and how to answer.
-pub(super) fn rows(question: &QuestionRow, width: usize, most: usize) -> Vec<(Tone, String)> {
+pub(super) fn rows(question: &QuestionRow, width: usize, most: usize) -> Vec<(Option<Tone>, String)> {
     let asked = AnswerBox::new(question);
     let text = asked.rows(width).into_iter();
-    let mut rows: Vec<(Tone, String)> =
-        text.map(|(first, row)| (if first { Tone::Warning } else { Tone::Strong }, row)).collect();
+    let mut rows: Vec<(Option<Tone>, String)> = text.map(|(first, row)| (first.then_some(Tone::Strong), row)).collect();
     for option in &asked.options {
         // One that is longer stands above, whole.
-        rows.push((Tone::Active, wide::cut(&format!("  ○ {option}"), width)));
+        rows.push((Some(Tone::Active), wide::cut(&format!("  ○ {option}"), width)));
     }
     let hidden = (rows.len() + 1).saturating_sub(most);
     let last = match hidden {
@@ -35,7 +34,7 @@ pub(super) fn rows(question: &QuestionRow, width: usize, most: usize) -> Vec<(To
     };
     rows.truncate(most.saturating_sub(1));
     if most > 0 {
-        rows.push((Tone::Dim, wide::cut(&last, width)));
+        rows.push((Some(Tone::Dim), wide::cut(&last, width)));
     }
     rows
 }

@@ -12,7 +12,7 @@ use crate::picture::diff::{Diff, FileDiff, LineKind};
 use crate::picture::history::MarkKind;
 use crate::picture::{Picture, standing};
 use crate::story::{self, chapters::Chapter};
-use crate::ui::{Tone, clock_time, dollars, elapsed, harmless, one_line, short_count};
+use crate::ui::{Tone, clock_time, dollars, elapsed, harmless, one_line, short_count, zone_name};
 use crate::view::Spent;
 
 /// Most lines of one output or list: the rest is in `rekindle why`.
@@ -76,6 +76,11 @@ pub(super) fn of_task(picture: &Picture, task: &TaskRow) -> Vec<TextLine> {
         block(&mut lines, result);
     }
     questions(&mut lines, picture, task);
+    told(&mut lines, task);
+    if let Some(output) = picture.outputs.get(&task.id) {
+        title(&mut lines, &output.heading());
+        lines.extend(output.shown().map(|line| TextLine::plain(format!("  {line}"))));
+    }
     checks(&mut lines, task);
     checkpoint(&mut lines, task);
     verdicts(&mut lines, task);
@@ -88,6 +93,13 @@ fn times(many: u32) -> String {
         0 => String::new(),
         1 => "once".to_owned(),
         many => format!("{many} times"),
+    }
+}
+
+fn told(lines: &mut Vec<TextLine>, task: &TaskRow) {
+    for told in &task.told {
+        title(lines, &format!("message {}, {}", told.number, told.standing()));
+        block(lines, if told.given_back { "what you changed while you held the task" } else { &told.text });
     }
 }
 
@@ -152,7 +164,8 @@ fn attempts(lines: &mut Vec<TextLine>, picture: &Picture, task: &TaskRow) {
         return;
     }
     title(lines, "attempts, newest first");
-    for (at, attempt) in of_task.iter().enumerate().rev() {
+    for attempt in of_task.iter().rev() {
+        let number = picture.number_of(&task.id, attempt.attempt);
         let took = elapsed(attempt.ended_at.unwrap_or_else(|| picture.until()).since_ms(attempt.started_at));
         let end = attempt.cause.as_deref().filter(|_| attempt.ended_at.is_some()).unwrap_or(&attempt.state);
         let model = attempt.model.as_deref().map(|model| format!(" {model}")).unwrap_or_default();
@@ -168,7 +181,7 @@ fn attempts(lines: &mut Vec<TextLine>, picture: &Picture, task: &TaskRow) {
         );
         let text = last_words::with(&text, attempt.last_words.as_deref());
         let time = clock_time(attempt.started_at);
-        lines.push(TextLine::marked(format!("#{}", at + 1), Tone::Active, one_line(&text)).at(time));
+        lines.push(TextLine::marked(format!("#{number}"), Tone::Active, one_line(&text)).at(time));
     }
 }
 
@@ -181,6 +194,7 @@ pub(super) fn of_run(picture: &Picture) -> Vec<TextLine> {
     let (tone, state) = state_of(picture);
     lines.push(TextLine::marked("state", tone, state));
     fact(&mut lines, "plan", &run.plan_path);
+    fact(&mut lines, "times", &zone_name(picture.now));
     fact(&mut lines, "branch", run.work_branch.as_deref().unwrap_or_default());
     fact(&mut lines, "cost", &spent(picture.spent()));
     fact(&mut lines, "resumed", &times(run.resumes));
@@ -314,5 +328,5 @@ pub(super) fn of_event(event: &StoredEvent) -> TextLine {
 pub(super) fn of_past(run: &RunRow, live: bool) -> String {
     let live = if live { " · live" } else { "" };
     let short: String = run.id.chars().take(12).collect();
-    one_line(&format!("{short} · {} · {} · {}{live}", run.plan, run.state, crate::ui::stamp(run.started_at)))
+    one_line(&format!("{short} · {} · {} · {}{live}", run.plan, run.state, crate::ui::date_time(run.started_at)))
 }

@@ -39,10 +39,11 @@ impl Hit {
         Self { place, agent: one_line(&stored.line.agent), time: line.time, text: line.text }
     }
 
-    /// As it is listed.
+    /// As it is listed, with the number of its attempt at its task.
     #[must_use]
-    pub(super) fn shown(&self) -> String {
-        format!("{} {} #{} {}", clock_time(self.time), self.agent, self.place.attempt.0, self.text)
+    pub(super) fn shown(&self, number: Option<u32>) -> String {
+        let number = number.map(|number| format!(" #{number}")).unwrap_or_default();
+        format!("{} {}{number} {}", clock_time(self.time), self.agent, self.text)
     }
 }
 

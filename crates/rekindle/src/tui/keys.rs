@@ -19,6 +19,8 @@ pub(super) enum Mode {
     Typing,
     /// An answer to a question.
     Answer,
+    /// A message to an agent.
+    Tell,
     /// The parts of a task.
     Split,
     /// Whether something is to be done.
@@ -33,13 +35,14 @@ pub(super) enum Mode {
 
 impl Mode {
     /// All of them, in the order of the help.
-    pub(super) const ALL: [Self; 12] = [
+    pub(super) const ALL: [Self; 13] = [
         Self::Tree,
         Self::Log,
         Self::Diff,
         Self::Text,
         Self::Typing,
         Self::Answer,
+        Self::Tell,
         Self::Split,
         Self::Confirm,
         Self::Copy,
@@ -58,6 +61,7 @@ impl Mode {
             Self::Text => "task, why, events",
             Self::Typing => "typing a filter",
             Self::Answer => "answering",
+            Self::Tell => "telling",
             Self::Split => "splitting",
             Self::Confirm => "confirming",
             Self::Copy => "copying",
@@ -140,7 +144,13 @@ pub(super) enum Action {
     Stop,
     /// Replaces an agent.
     Recover,
-    /// Pauses the run.
+    /// Tells a task's agent something.
+    Tell,
+    /// Completes a task on the person's word.
+    Complete,
+    /// Takes the last order back.
+    Undo,
+    /// Pauses the run, or goes on with it.
     Pause,
     /// Copies the name of what is chosen.
     Copy,
@@ -239,6 +249,7 @@ const LOG: &[M] = &[M::Log];
 const DIFF: &[M] = &[M::Diff];
 const TYPING: &[M] = &[M::Typing];
 const ANSWER: &[M] = &[M::Answer];
+const TELL: &[M] = &[M::Tell];
 const SPLIT: &[M] = &[M::Split];
 const CONFIRM: &[M] = &[M::Confirm];
 const COPY: &[M] = &[M::Copy];
@@ -255,19 +266,20 @@ const NOT_LOG: &[M] = &[M::Tree, M::Diff, M::Text, M::Copy, M::Runs, M::Hits, M:
 /// Lists with a filter.
 const FILTERED: &[M] = &[M::Tree, M::Diff, M::Text, M::Runs, M::Help];
 /// Boxes with something to decide or to type.
-const BOXES: &[M] = &[M::Typing, M::Answer, M::Split, M::Confirm];
+const BOXES: &[M] = &[M::Typing, M::Answer, M::Tell, M::Split, M::Confirm];
 /// Lists over the screen.
 const POPUPS: &[M] = &[M::Copy, M::Runs, M::Hits, M::Help];
 /// Where help is a key away.
 const HELPED: &[M] = &[M::Tree, M::Log, M::Diff, M::Text, M::Runs, M::Hits, M::Confirm];
 /// Where letters are typed.
-const WRITING: &[M] = &[M::Typing, M::Answer, M::Split];
+const WRITING: &[M] = &[M::Typing, M::Answer, M::Tell, M::Split];
 
 /// Every key.
 pub(super) const TABLE: &[Binding] = &[
     row("a", MAIN, A::Answer, "answer its question, or the oldest open one", "answer", 99),
     row("Enter", TREE, A::Open, "into its detail; a wave opens or closes", "open", 90),
-    row("Enter", ANSWER, A::Take, "send the option or the text", "send", 90),
+    row("Enter", ANSWER, A::Take, "send the option or the text; ten seconds to undo it", "send", 90),
+    row("Enter", TELL, A::Take, "send the message", "send", 90),
     row("Enter", SPLIT, A::Take, "take the part; on an empty line, go on", "next part, empty: go on", 90),
     row("Enter", CONFIRM, A::Take, "do what the marked button says", "marked button", 80),
     row("Enter", TYPING, A::Take, "keep it", "keep", 90),
@@ -290,7 +302,10 @@ pub(super) const TABLE: &[Binding] = &[
     row("E", MAIN, A::Checks, "give the task other checks (asks first)", "checks", 13),
     row("x", MAIN, A::Stop, "stop the task and give it up (asks first)", "stop", 50),
     row("v", MAIN, A::Recover, "recover its agent: stop and replace it (asks first)", "recover", 45),
-    row("p", MAIN, A::Pause, "pause the run (asks first)", "pause", 30),
+    row("m", MAIN, A::Tell, "message: tell the task's agent something", "tell", 51),
+    row("D", MAIN, A::Complete, "complete the task on your word (asks first)", "complete", 19),
+    row("u", MAIN, A::Undo, "undo the last answer, skip, stop or completion, for ten seconds", "undo", 100),
+    row("p", MAIN, A::Pause, "pause the run, or resume it (asks first)", "pause", 30),
     row("/", FILTERED, A::Filter, "filter: letters in order, !word for all without it", "filter", 70),
     row("/", LOG, A::Filter, "search the log", "search", 70),
     row("L Ctrl-F", MAIN, A::FindAll, "search the logs of all agents", "all logs", 47),

@@ -1,12 +1,13 @@
 //! What a person orders from the screen, and the boxes that ask first: nothing that changes the run is done before it was said
 //! what it will do.
 
+use rekindle_core::ids::TaskId;
 use rekindle_core::input::TaskEdit;
 
 use super::app::{App, Effect};
 use super::edit::LineEdit;
 use super::keys::Action;
-use super::popup::{Confirm, CopyMenu, Popup, SplitBox};
+use super::popup::{Confirm, CopyMenu, Popup, SplitBox, TellBox};
 use super::question::AnswerBox;
 use super::tree::Node;
 use crate::acts::{Act, Addition};
@@ -31,7 +32,11 @@ impl App {
         }
         match action {
             Action::Answer => self.answer(),
-            Action::Pause => self.ask(Act::Pause),
+            Action::Pause => {
+                let runs = self.picture.as_ref().is_some_and(|picture| picture.coordinator.is_some());
+                self.ask(if runs { Act::Pause } else { Act::Resume });
+            }
+            Action::Undo => return self.undo(),
             Action::Add => self.type_for(Act::Add(Addition::default())),
             Action::RetryFailed => {
                 let failed = self.picture.iter().flat_map(|picture| &picture.tasks);
@@ -63,6 +68,8 @@ impl App {
                 let other = TaskEdit { accept: Some(Vec::new()), ..TaskEdit::default() };
                 self.type_for(Act::Edit(task, Box::new(other)));
             }
+            Action::Complete => self.ask(Act::Done(task)),
+            Action::Tell => self.tell(task),
             _ => {}
         }
     }
@@ -100,6 +107,30 @@ impl App {
         match act.refusal(picture) {
             Some(refusal) => self.warn(one_line(&refusal)),
             None => self.popup = Some(Popup::Split(SplitBox { act, parts: Vec::new(), line: LineEdit::default() })),
+        }
+    }
+
+    fn tell(&mut self, task: TaskId) {
+        let Some(picture) = &self.picture else { return };
+        let act = Act::Tell(task.clone(), String::new());
+        match act.refusal(picture) {
+            Some(refusal) => self.warn(one_line(&refusal)),
+            None => {
+                let says = one_line(&act.consequence(picture));
+                self.popup = Some(Popup::Tell(TellBox { task, says, line: LineEdit::default() }));
+            }
+        }
+    }
+
+    /// Takes the newest order back that was not acted on yet.
+    fn undo(&mut self) -> Vec<Effect> {
+        let newest = self.picture.as_ref().and_then(|picture| picture.run.placed.last()).map(|placed| placed.number);
+        match newest {
+            Some(number) => self.act(Act::Undo(number)),
+            None => {
+                self.warn("there is nothing to undo: orders can be taken back for ten seconds".to_owned());
+                Vec::new()
+            }
         }
     }
 
@@ -237,6 +268,11 @@ impl App {
                     self.popup = Some(Popup::Answer(answer));
                 }
             },
+            Some(Popup::Tell(tell)) if tell.line.is_blank() => {
+                self.warn("type a message, or leave with Esc".to_owned());
+                self.popup = Some(Popup::Tell(tell));
+            }
+            Some(Popup::Tell(tell)) => return self.act(Act::Tell(tell.task, tell.line.text().trim().to_owned())),
             Some(Popup::Split(split)) => self.take_part(split),
             Some(Popup::Copy(mut menu)) if menu.at < menu.items.len() => {
                 let (_, text) = menu.items.swap_remove(menu.at);

@@ -1,6 +1,7 @@
 //! What can lie over the screen: a confirmation, an answer, parts to type, what to copy, past runs, what was found, help. Each holds its own
 //! state; what follows from it is decided by the app.
 
+use rekindle_core::ids::TaskId;
 use rekindle_core::view::RunRow;
 
 use super::edit::LineEdit;
@@ -23,6 +24,8 @@ pub(super) enum Popup {
     Confirm(Confirm),
     /// An answer to a question.
     Answer(AnswerBox),
+    /// A message to an agent.
+    Tell(TellBox),
     /// The parts of a task.
     Split(SplitBox),
     Copy(CopyMenu),
@@ -39,6 +42,7 @@ impl Popup {
         match self {
             Self::Confirm(_) => Mode::Confirm,
             Self::Answer(_) => Mode::Answer,
+            Self::Tell(_) => Mode::Tell,
             Self::Split(_) => Mode::Split,
             Self::Copy(_) => Mode::Copy,
             Self::Runs(_) => Mode::Runs,
@@ -56,6 +60,15 @@ pub(super) struct Confirm {
     pub says: String,
     /// Whether the button that does it is marked. It is not at first: Enter alone does nothing.
     pub yes: bool,
+}
+
+/// A message to the agent of a task.
+#[derive(Clone, Debug)]
+pub(super) struct TellBox {
+    pub task: TaskId,
+    /// Where the message goes, in words.
+    pub says: String,
+    pub line: LineEdit,
 }
 
 /// Lines that an act has to be told: the parts of a task, a new one, its text or its checks.

@@ -62,6 +62,7 @@ impl App {
                 answer.at = answer.options.len();
                 Some(&mut answer.line)
             }
+            Some(Popup::Tell(tell)) => Some(&mut tell.line),
             Some(Popup::Split(split)) => Some(&mut split.line),
             _ => None,
         }

@@ -12,6 +12,9 @@ use crate::ui::{harmless, one_line};
 /// Columns before an option: whether it is chosen.
 const MARK_WIDTH: usize = 4;
 
+/// Columns for its number: an agent seldom offers more than nine.
+const NUMBER_WIDTH: usize = 3;
+
 /// An answer to a question.
 #[derive(Clone, Debug)]
 pub(super) struct AnswerBox {
@@ -86,7 +89,8 @@ impl AnswerBox {
     /// too, whole: it would be sent whole.
     #[must_use]
     pub(super) fn rows(&self, width: usize) -> Vec<(bool, String)> {
-        let long = |option: &&String| wide::width(option) + MARK_WIDTH > width;
+        // Its mark and its number stand before it.
+        let long = |option: &&String| wide::width(option) + MARK_WIDTH + NUMBER_WIDTH > width;
         let long = self.options.iter().enumerate().filter(|(_, option)| long(option));
         let long = long.map(|(at, option)| format!("option {}: {option}", at + 1));
         let lines = self.text.iter().cloned().chain(long).enumerate();

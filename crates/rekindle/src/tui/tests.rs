@@ -1,6 +1,7 @@
 //! The screen, driven as a person drives it and looked at as a person sees it.
 
 mod behaviour;
+mod counts;
 mod fuzz;
 mod made;
 mod people;

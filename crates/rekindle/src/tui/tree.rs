@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rekindle_core::ids::{AttemptId, QuestionId, TaskId};
-use rekindle_core::view::{AttemptRow, QuestionRow, TaskRow};
+use rekindle_core::view::{AttemptRow, Counts, QuestionRow, TaskRow};
 
 use super::filter::Filter;
 use super::log::CallLine;
@@ -275,9 +275,9 @@ impl Maker<'_> {
             return;
         }
         let mut head = Row::new(Node::Wave(wave), 0, format!("wave {wave}"));
-        let ended = tasks.iter().filter(|task| matches!(task.state.as_str(), "complete" | "skipped")).count();
-        head.word = format!("{ended}/{} done", tasks.len());
-        head.tone = if ended == tasks.len() { Tone::Good } else { Tone::Strong };
+        let counts = Counts::of(tasks.iter().copied());
+        head.word = counts.progress();
+        head.tone = if counts.open() + counts.failed == 0 { Tone::Good } else { Tone::Strong };
         for task in &tasks {
             add(&mut head.spent, self.spent.get(&task.id));
         }
@@ -315,8 +315,8 @@ impl Maker<'_> {
     }
 
     fn attempts(&self, task: &TaskRow, rows: &mut Vec<Row>) {
-        for (index, attempt) in self.picture.attempts_of(&task.id).enumerate() {
-            let row = self.attempt(task, index + 1, attempt);
+        for attempt in self.picture.attempts_of(&task.id) {
+            let row = self.attempt(task, self.picture.number_of(&task.id, attempt.attempt), attempt);
             let open = row.open == Some(true);
             let depth = row.depth + 1;
             rows.push(row);
@@ -327,7 +327,7 @@ impl Maker<'_> {
         }
     }
 
-    fn attempt(&self, task: &TaskRow, number: usize, attempt: &AttemptRow) -> Row {
+    fn attempt(&self, task: &TaskRow, number: u32, attempt: &AttemptRow) -> Row {
         let node = Node::Attempt(task.id.clone(), attempt.attempt);
         let model = attempt.model.as_deref().map(|model| format!(" {}", one_line(model))).unwrap_or_default();
         let label = format!("#{number} {} · {}{model}", attempt.name, one_line(&attempt.cli));

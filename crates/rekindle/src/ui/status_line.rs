@@ -17,7 +17,7 @@ pub(crate) struct StatusLine<'a> {
     pub tone: Tone,
     /// Since the start of the run.
     pub elapsed_ms: u64,
-    /// Tasks that have ended, and all.
+    /// Tasks that are complete, and all.
     pub progress: (usize, usize),
     /// The task's id and title; empty when it is about the run.
     pub task: &'a str,

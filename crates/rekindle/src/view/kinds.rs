@@ -3,8 +3,18 @@
 use rekindle_core::time::Time;
 use rekindle_engine::store::{Read, StoredEvent};
 
-use super::{PAGE, RunView};
+use super::{PAGE, RunView, View};
 use crate::error::Result;
+
+impl View {
+    /// The kinds of events in the log.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(crate) fn kinds(&self) -> Result<Vec<String>> {
+        Ok(self.reader.as_ref().map_or(Ok(Vec::new()), Read::kinds)?)
+    }
+}
 
 impl RunView<'_> {
     /// Calls `each` with every event of the run after a place whose kind is wanted, and returns the last place of the log.

@@ -97,6 +97,7 @@ impl Problem {
                     title { (self.status.as_u16()) " · rekindle" }
                     // No browser need look for one where strangers get nothing.
                     link rel="icon" href="data:,";
+                    // Only where the run cannot be read: else the page has all that others have.
                     @if self.status == StatusCode::NOT_FOUND {
                         link rel="stylesheet" href="/assets/drawing.css";
                         link rel="stylesheet" href="/assets/app.css";

@@ -17,7 +17,7 @@ use super::Web;
 use super::answer::{Problem, json};
 use super::cache::no_run;
 use super::routes::{Answer, Ask};
-use crate::acts::{Act, Addition};
+use crate::acts::{self, Act, Addition};
 use crate::client::orders::{self, Taken};
 use crate::page::{other_checks, place};
 use crate::picture::Picture;
@@ -104,6 +104,43 @@ pub(super) async fn stop(web: Arc<Web>, ask: Ask) -> Answer {
     on_task(web, ask, Act::Stop).await
 }
 
+/// `POST /api/tasks/{id}/done`: complete on the person's word.
+pub(super) async fn complete(web: Arc<Web>, ask: Ask) -> Answer {
+    on_task(web, ask, Act::Done).await
+}
+
+/// `POST /api/tasks/{id}/tell`: a message to its agent.
+pub(super) async fn tell(web: Arc<Web>, ask: Ask) -> Answer {
+    let id = ask.segment("id").to_owned();
+    let (run, Answered { answer, text, .. }) = brought::<Answered>(ask, |given| given.run.clone()).await?;
+    let words = text.or(answer).filter(|words| !words.trim().is_empty());
+    let words = words.ok_or_else(|| Problem::bad("the request has no text").hint("{\"text\": \"your words\"}"))?;
+    web.reading(move |web| {
+        let picture = now(web, run.as_deref())?;
+        let task = task_of(&picture, &id)?;
+        perform(web, &picture, &Act::Tell(task, words))
+    })
+    .await
+}
+
+/// `POST /api/orders/{number}/undo`: takes an order back that was not acted on yet.
+pub(super) async fn undo(web: Arc<Web>, ask: Ask) -> Answer {
+    let number = ask.segment("number").to_owned();
+    let (run, _) = brought::<Plain>(ask, |given| given.run.clone()).await?;
+    web.reading(move |web| {
+        let picture = now(web, run.as_deref())?;
+        let number = number.parse().map_err(|_| Problem::absent(format!("there is no order {number}")))?;
+        perform(web, &picture, &Act::Undo(number))
+    })
+    .await
+}
+
+/// `POST /api/resume`: starts a coordinator in the background.
+pub(super) async fn resume(web: Arc<Web>, ask: Ask) -> Answer {
+    let (run, _) = brought::<Plain>(ask, |given| given.run.clone()).await?;
+    web.reading(move |web| perform(web, &*now(web, run.as_deref())?, &Act::Resume)).await
+}
+
 /// `POST /api/tasks/{id}/skip`, with a reason or without.
 pub(super) async fn skip(web: Arc<Web>, ask: Ask) -> Answer {
     let id = ask.segment("id").to_owned();
@@ -116,8 +153,9 @@ pub(super) async fn skip(web: Arc<Web>, ask: Ask) -> Answer {
             return perform(web, &picture, &act);
         };
         refusal(&picture, &act)?;
-        match orders::give(&web.looks.project, &Order::Skip { task, reason })? {
-            Taken::Now | Taken::Placed(_) | Taken::NobodyThere => Ok(done(format!("task {id} is skipped"))),
+        match orders::give(&web.looks.project, &acts::with_undo(Order::Skip { task, reason }))? {
+            Taken::Placed(_) => Ok(done(format!("task {id} is skipped in ten seconds, unless you undo it"))),
+            Taken::Now | Taken::NobodyThere => Ok(done(format!("task {id} is skipped"))),
             Taken::Already => Ok(done("already done".to_owned())),
         }
     })
@@ -242,6 +280,8 @@ pub(super) async fn of_task(web: Arc<Web>, ask: Ask) -> Answer {
             Act::Skip(task.clone()),
             Act::Stop(task.clone()),
             Act::Split(task.clone(), Vec::new()),
+            Act::Tell(task.clone(), String::new()),
+            Act::Done(task.clone()),
             Act::Edit(task.clone(), Box::default()),
             Act::Edit(task.clone(), Box::new(other_checks())),
         ];
@@ -255,7 +295,7 @@ pub(super) async fn of_task(web: Arc<Web>, ask: Ask) -> Answer {
 pub(super) async fn of_run(web: Arc<Web>, ask: Ask) -> Answer {
     web.reading(move |web| {
         let picture = seen(web, ask.query.get("run").map(String::as_str))?;
-        let acts = vec![Act::RetryFailed(failed(&picture)), Act::Pause, Act::Add(Addition::default())];
+        let acts = vec![Act::RetryFailed(failed(&picture)), Act::Pause, Act::Resume, Act::Add(Addition::default())];
         told(web, &picture, None, acts)
     })
     .await

@@ -69,29 +69,26 @@ async fn show(web: Arc<Web>, ask: Ask, page: Page) -> Answer {
             (Page::Log(id), _) => Some(format!("there is no attempt {id} in this run")),
             _ => None,
         };
-        let site = Site { project: web.looks.project.clone(), picture, read_only: web.read_only };
         if let Some(missing) = missing {
-            return Ok(absent(&site, &ask.query, &missing, None));
+            return Err(Problem::absent(missing));
         }
+        let site = Site { project: web.looks.project.clone(), picture, read_only: web.read_only };
         Ok(answer::page(StatusCode::OK, &page::answer(&site, &page, &ask.query)?))
     })
     .await
 }
 
-/// An address where there is nothing.
+/// The page for what is not there.
 pub(super) async fn nowhere(web: Arc<Web>, query: BTreeMap<String, String>, problem: Problem) -> Response {
     let told = problem.answer(Access::Page);
     let shown = web.reading(move |web| {
         let picture = web.looks.picture(query.get("run").map(String::as_str), false)?;
         let site = Site { project: web.looks.project.clone(), picture, read_only: web.read_only };
-        Ok(absent(&site, &query, &problem.error, problem.hint.as_deref()))
+        let markup = page::missing(&site, &query, &problem.error, problem.hint.as_deref());
+        Ok(answer::page(StatusCode::NOT_FOUND, &markup))
     });
     // Where the run cannot be read, the page is without what is around it.
     shown.await.unwrap_or(told)
-}
-
-fn absent(site: &Site, query: &BTreeMap<String, String>, error: &str, hint: Option<&str>) -> Response {
-    answer::page(StatusCode::NOT_FOUND, &page::missing(site, query, error, hint))
 }
 
 /// `/assets/{name}`: kept by the browser, and asked for again each time whether it has changed.

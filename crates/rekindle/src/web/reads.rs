@@ -22,7 +22,7 @@ use super::routes::{Answer, Ask};
 use crate::contract::event::EventJson;
 use crate::contract::status;
 use crate::picture::lines::WINDOW_MAX;
-use crate::ui::{harmless, stamp};
+use crate::ui::{clock_time, harmless, stamp};
 use crate::view::RunView;
 
 /// Lines sent when a request does not say how many.
@@ -59,6 +59,8 @@ pub(super) async fn status(web: Arc<Web>, ask: Ask) -> Answer {
 struct LineJson {
     number: usize,
     time: String,
+    /// The same for people, in the server's zone, as every page has it.
+    at: String,
     stream: &'static str,
     text: String,
     torn: bool,
@@ -70,6 +72,7 @@ impl LineJson {
         Self {
             number,
             time: stamp(Time(line.time_ms)),
+            at: clock_time(Time(line.time_ms)),
             stream: match line.stream {
                 Stream::Out => "stdout",
                 Stream::Err => "stderr",

@@ -120,6 +120,10 @@ pub(crate) const TABLE: &[Route] = &[
     route!("POST", "/api/agents/{name}/recover", Act, orders::recover),
     route!("POST", "/api/retry-failed", Act, orders::retry_failed),
     route!("POST", "/api/pause", Act, orders::pause),
+    route!("POST", "/api/resume", Act, orders::resume),
+    route!("POST", "/api/tasks/{id}/tell", Act, orders::tell),
+    route!("POST", "/api/tasks/{id}/done", Act, orders::complete),
+    route!("POST", "/api/orders/{number}/undo", Act, orders::undo),
 ];
 
 /// The segments that matched a name in braces; looked at only when whoever asks was let in.
@@ -131,8 +135,15 @@ pub(crate) fn router(web: &Arc<Web>) -> Router {
     for route in TABLE {
         let filter = if route.access == Access::Act { MethodFilter::POST } else { MethodFilter::GET };
         let serve = move |State(web): State<Arc<Web>>, path: Segments, request: Request| async move {
-            let answered = reach(route, web, path, request).await;
-            answered.unwrap_or_else(|problem| problem.answer(route.access))
+            let query = query_of(request.uri());
+            match reach(route, Arc::clone(&web), path, request).await {
+                Ok(response) => response,
+                // Only those who were let in are told that something is missing.
+                Err(problem) if route.access == Access::Page && problem.status == StatusCode::NOT_FOUND => {
+                    pages::nowhere(web, query, problem).await
+                }
+                Err(problem) => problem.answer(route.access),
+            }
         };
         router = router.route(route.path, on(filter, serve));
     }
@@ -220,8 +231,7 @@ async fn nowhere(State(web): State<Arc<Web>>, request: Request) -> Response {
     match admit(&web, &parts) {
         Ok(()) if form == Access::Page => {
             let problem = Problem::absent("there is no such page");
-            let query = Query::try_from_uri(&parts.uri).map(|query| query.0).unwrap_or_default();
-            pages::nowhere(web, query, problem).await
+            pages::nowhere(web, query_of(&parts.uri), problem).await
         }
         Ok(()) => Problem::absent("there is nothing here").hint("the API begins at /api/status").answer(form),
         Err(stranger) => stranger.answer(form),
@@ -237,6 +247,11 @@ fn not_allowed(uri: &Uri) -> Response {
     let mut response = problem.hint("read with GET, act with POST").answer(form_of(uri));
     response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD, POST"));
     response
+}
+
+/// What stands after the question mark; nothing where it cannot be read.
+fn query_of(uri: &Uri) -> BTreeMap<String, String> {
+    Query::try_from_uri(uri).map(|query| query.0).unwrap_or_default()
 }
 
 /// Programs are told in JSON, people in a page.

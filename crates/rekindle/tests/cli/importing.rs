@@ -77,9 +77,9 @@ fn several_or_no_sources_are_a_question() {
     err| hint: rekindle plan import specs/b/tasks.md
     exit 2
     ");
-    environment.write("notes.md", "- [ ] milk\n");
-    insta::assert_snapshot!(environment.run(&["plan", "import", "notes.md"]), @r"
-    err| error: cannot tell what notes.md is
+    environment.write("notes.md", "- [ ] milk\n").write("notes.txt", "- [ ] milk\n");
+    insta::assert_snapshot!(environment.run(&["plan", "import", "notes.txt"]), @r"
+    err| error: cannot tell what notes.txt is
     err| hint: name its format: --from FORMAT
     exit 2
     ");
@@ -191,4 +191,82 @@ END
     err| hint: write it as OWNER/REPO
     exit 2
     ");
+}
+
+/// A document as somebody wrote it: two tasks with checks, one that is done, a section that is none.
+const DOCUMENT: &str = "# Login\n\nPeople forget passwords.\n\n## Task 1: Token table ✅\n\nOne row a token.\n\n## Task 2: Send the mail\n\nDepends on: Task 1\n\nVerification: `cargo test mail`\n\n## Task 3: Check the link\n\nDepends on: Task 1, Task 2\n\nDone when `grep -r password src` finds nothing.\n\n## Risks\n\n- Mails are late\n";
+
+#[test]
+fn a_document_becomes_a_plan_and_what_was_assumed_is_told() {
+    let environment = Environment::new();
+    environment.write("login.md", DOCUMENT);
+    insta::assert_snapshot!(environment.run(&["plan", "import", "--from", "markdown", "login.md", "--out", "plan.md"]), @r"
+    err| wrote plan.md
+    err| 3 tasks, 1 of them complete from login.md (Markdown)
+    err| warning: line 15: `grep -r password src` is no check: it has to fail or to find nothing
+    err| warning: kept as context, not as tasks: `Risks` (lines 21 to 23)
+    err| hint: 1 command of the document became a check, which a run will execute: read it
+    err| hint: see the commands: rekindle plan show plan.md --commands
+    err| hint: check it: rekindle plan check plan.md
+    exit 0
+    ");
+    insta::assert_snapshot!(std::fs::read_to_string(environment.path("plan.md")).expect("a plan"), @r#"
+    ---
+    plan: "login"
+    ---
+    # Login
+
+    Imported from Markdown. What is quoted are the source's own words.
+
+    > People forget passwords.
+
+    > ## Risks
+    >
+    > - Mails are late
+
+    ### T1: Token table
+    - done: yes
+
+    > One row a token.
+
+    ### T2: Send the mail
+    - blocked by: T1
+    - accept: `cargo test mail`
+
+    > Depends on: Task 1
+    >
+    > Verification: `cargo test mail`
+
+    ### T3: Check the link
+    - blocked by: T1, T2
+
+    > Depends on: Task 1, Task 2
+    >
+    > Done when `grep -r password src` finds nothing.
+    "#);
+    let checked = environment.run(&["plan", "check"]);
+    assert!(checked.contains("plan login with 3 tasks can be run, 1 warning"), "{checked}");
+}
+
+#[test]
+fn a_file_that_is_no_plan_is_offered_for_import_by_check_and_run() {
+    let environment = Environment::new();
+    environment.write("my notes.md", DOCUMENT);
+    let offer = "hint: it can be read as a document with 3 tasks: rekindle plan import --from markdown 'my notes.md' --out plan.md";
+    for arguments in [&["plan", "check", "my notes.md"][..], &["run", "my notes.md"][..]] {
+        let told = environment.run(arguments);
+        assert!(told.contains(offer) && told.contains("the plan has no tasks") && told.ends_with("exit 2\n"), "{told}");
+    }
+    let output = environment.output(&["plan", "check", "my notes.md", "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(json["import"], "rekindle plan import --from markdown 'my notes.md' --out plan.md");
+    assert_eq!(json["readiness"], serde_json::Value::Null);
+    // What is typed as it was offered works, and nothing is offered for a plan.
+    let imported = environment.output(&["plan", "import", "--from", "markdown", "my notes.md", "--out", "plan.md"]);
+    assert!(imported.status.success());
+    let output = environment.output(&["plan", "check", "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!((&json["import"], &json["tasks"]), (&serde_json::Value::Null, &3.into()));
+    environment.write("prose.md", "# Thoughts\n\nNothing to do here.\n");
+    assert!(!environment.run(&["plan", "check", "prose.md"]).contains("plan import"));
 }

@@ -10,7 +10,7 @@ fn all_problems_of_a_plan_are_told_at_once() {
         "# Broken\n\n### T1: one\n- acept: `true`\n- blocked by: T2, T9\n\n### T2: two\n- blocked by: T1\n- timeout: 20\n\n### T1: again\n",
     );
     insta::assert_snapshot!(environment.run(&["plan", "check", "plan.md"]), @r"
-    err| warning: `T1` has neither checks nor artifacts: its agent's word is enough
+    err| warning: `T1` has neither checks nor artifacts: its agent's word is enough; 1 more like it, on line 7
     err|  --> plan.md:3:5
     err|   |
     err| 3 | ### T1: one
@@ -38,13 +38,6 @@ fn all_problems_of_a_plan_are_told_at_once() {
     err|   |                   ^^
     err|   |
     err|   = hint: did you mean `T2`?
-    err| warning: `T2` has neither checks nor artifacts: its agent's word is enough
-    err|  --> plan.md:7:5
-    err|   |
-    err| 7 | ### T2: two
-    err|   |     ^^^^^^^
-    err|   |
-    err|   = hint: add `- accept: COMMAND` or `- artifacts: FILE`
     err| error: bad `timeout`: `20` has no unit
     err|  --> plan.md:9:12
     err|   |
@@ -120,6 +113,8 @@ fn warnings_do_not_keep_a_plan_from_running() {
     environment.write("plan.md", "# Trusting\n\n### T1: on its word\n\nDo it.\n");
     insta::assert_snapshot!(environment.run(&["plan", "check"]), @r"
     out| plan.md: plan plan with 1 task can be run, 1 warning
+    out| readiness: 60 of 100
+    out|   nothing proves: T1
     err| warning: `T1` has neither checks nor artifacts: its agent's word is enough
     err|  --> plan.md:3:5
     err|   |
@@ -170,6 +165,9 @@ fn a_plans_agents_are_checked_where_there_is_a_configuration() {
     environment.write("plan.md", "# P\n\n### T1: one\n- cli: reviewer\n- accept: `true`\n");
     insta::assert_snapshot!(environment.run(&["plan", "check"]), @r"
     out| plan.md: plan plan with 1 task can be run
+    out| readiness: 35 of 100
+    out|   checks that cannot fail: T1 (`true`)
+    out|   vague: T1 (hardly a word says what to do)
     err| warning: agent `reviewer` cannot be started: `no-such-program` was not found on PATH
     err| hint: install `no-such-program`, or write its whole path into rekindle.toml
     exit 0
@@ -196,6 +194,7 @@ fn an_artifact_that_git_ignores_is_named_where_it_stands() {
     assert!(git.expect("git").success());
     insta::assert_snapshot!(environment.run(&["plan", "check", "plan.md"]), @r"
     out| plan.md: plan plan with 1 task can be run, 1 warning
+    out| readiness: 100 of 100
     err| warning: git ignores the artifact `dist/app.js`: rekindle adds it to the run's branch all the same
     err|  --> plan.md:4:21
     err|   |
@@ -210,4 +209,63 @@ fn an_artifact_that_git_ignores_is_named_where_it_stands() {
     assert_eq!((json["warnings"].as_u64(), json["errors"].as_u64()), (Some(1), Some(0)), "{json}");
     assert_eq!(json["problems"][0]["code"], "artifact_ignored");
     assert_eq!((json["problems"][0]["line"].as_u64(), json["problems"][0]["column"].as_u64()), (Some(4), Some(21)));
+}
+
+#[test]
+fn readiness_names_what_an_agent_alone_would_stumble_over() {
+    let environment = Environment::new();
+    environment.write(
+        "plan.md",
+        "# P\n\n### T1: Write the parser\n- accept: `cargo test parser`\n\nIn `src/parse.rs`.\n\n### T2: Speed the parser up\n- accept: `echo ok`\n\nAlso in `src/parse.rs`, as needed.\n\n### T3: Docs\n\nSoon.\n",
+    );
+    insta::assert_snapshot!(environment.run(&["plan", "check"]), @r"
+    out| plan.md: plan plan with 3 tasks can be run, 1 warning
+    out| readiness: 46 of 100
+    out|   nothing proves: T3
+    out|   checks that cannot fail: T2 (`echo ok`)
+    out|   vague: T2 (`as needed` leaves open what is meant); T3 (hardly a word says what to do)
+    out|   no order between: T1 and T2 (both touch `src/parse.rs` and neither waits for the other)
+    err| warning: `T3` has neither checks nor artifacts: its agent's word is enough
+    err|   --> plan.md:13:5
+    err|    |
+    err| 13 | ### T3: Docs
+    err|    |     ^^^^^^^^
+    err|    |
+    err|    = hint: add `- accept: COMMAND` or `- artifacts: FILE`
+    exit 0
+    ");
+    let output = environment.output(&["plan", "check", "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(json["readiness"]["score"], 46);
+    let codes: Vec<&str> =
+        json["readiness"]["findings"].as_array().expect("a list").iter().filter_map(|f| f["code"].as_str()).collect();
+    assert_eq!(codes, ["no-check", "check-cannot-fail", "vague", "vague", "shared-file"]);
+    assert_eq!(json["readiness"]["findings"][4]["tasks"], serde_json::json!(["T1", "T2"]));
+}
+
+#[test]
+fn a_heading_that_looks_like_a_task_is_an_error_with_its_line() {
+    let environment = Environment::new();
+    environment.write(
+        "plan.md",
+        "# P\n\n### Implement the parser\n\nx\n\n### T1: Print\n- accept: `make test`\n\n## Task 2: Ship\n\ny\n",
+    );
+    insta::assert_snapshot!(environment.run(&["plan", "check"]), @r"
+    err| error: `Implement the parser` is not a task: its heading has no `ID: title`
+    err|  --> plan.md:3:5
+    err|   |
+    err| 3 | ### Implement the parser
+    err|   |     ^^^^^^^^^^^^^^^^^^^^
+    err|   |
+    err|   = hint: write `### ID: title`; a section that is not a task begins with `##`
+    err| error: `Task 2: Ship` looks like a task but is a level-2 heading
+    err|   --> plan.md:10:4
+    err|    |
+    err| 10 | ## Task 2: Ship
+    err|    |    ^^^^^^^^^^^^
+    err|    |
+    err|    = hint: tasks are level-3 headings: `### ID: title`
+    err| error: plan.md has 2 errors
+    exit 2
+    ");
 }

@@ -13,15 +13,15 @@ fn status_shows_the_run_and_what_to_do() {
     let environment = Environment::new();
     eventful(&environment);
     insta::assert_snapshot!(environment.run(&["status"]), @r"
-    out| plan: failed, 1/2 complete, 22s, no coordinator
+    out| plan: failed, 1/2 complete, 1 failed, 22s
     out| 
     out| TASK  STATE     TRIES  WAVE  TIME  AGENT         TITLE
     out| T1    complete    2/3     1    5s  developer-T1  Parse (parser with 3 tests)
     out| T2    failed      1/1     1   21s  developer-T2  Print (it ended by itself before its work was complete; check `make te…
     out| 
-    out| AGENT         STATE  EPOCH  PID  TIME  ROLE       TASK
-    out| developer-T1  ended      2         6s  developer  T1 (completed)
-    out| developer-T2  ended      1        21s  developer  T2 (exited_incomplete)
+    out| AGENT         STATE  ATTEMPT  PID  TIME  ROLE       TASK
+    out| developer-T1  ended        2         6s  developer  T1 (completed)
+    out| developer-T2  ended        1        21s  developer  T2 (exited_incomplete)
     err| hint: rekindle why T2; then rekindle task retry T2 or rekindle task skip T2
     exit 0
     ");
@@ -81,16 +81,16 @@ fn events_are_told_in_words_and_whole_for_programs() {
     out|    10 03:04:09       ENDED T1 developer-T1          crashed: it crashed with exit code 7
     out|    11 03:04:09    REQUEUED T1 developer-T1          it crashed with exit code 7; 1 of 3 attempts used, next after 337ms
     out|    12 03:04:20     STARTED T1 developer-T1          default, fresh: it crashed with exit code 7
-    out|    13 03:04:20    REKINDLE T1 developer-T1          a replacement, attempt 2
+    out|    13 03:04:20    REKINDLE T1 developer-T1          a replacement
     out|    14 03:04:20       BEGUN T1 developer-T1          attempt 2 starts
     out|    15 03:04:21        RUNS T1 developer-T1          process 1003, held by 2003
     out|    16 03:04:22     CLAIMED T1 developer-T1          its agent says it is done (by command): parser
     out|    17 03:04:23  NOT PROVEN T1 developer-T1          check `make test` exited with 1
     out|    18 03:04:24     CLAIMED T1 developer-T1          its agent says it is done (by command): parser with 3 tests
-    out|    19 03:04:25      PROVEN T1 developer-T1          1 of 1 checks passed
+    out|    19 03:04:25      PROVEN T1 developer-T1          its check passed
     out|    20 03:04:25        DONE T1 developer-T1          complete: parser with 3 tests
     out|    21 03:04:26      EXITED T1 developer-T1          ended with code 0
-    out|    22 03:04:26       ENDED T1 developer-T1          completed: it finished everything it was given
+    out|    22 03:04:26       ENDED T1 developer-T1          completed: it had nothing left to do
     out|    23 03:04:27        RUNS T2 developer-T2          process 1002, held by 2002
     out|    24 03:04:27        SAID T2 developer-T2          The printer is done.
     out|    25 03:04:28      EXITED T2 developer-T2          ended with code 0
@@ -100,6 +100,7 @@ fn events_are_told_in_words_and_whole_for_programs() {
     out|    29 03:04:28      FAILED T2 developer-T2          check_never_passed: it ended by itself before its work was complete; check `make test` exited with 1; 1 of 1 attempts used; its last words: "The printer is done."
     out|    30 03:04:28       ALERT T2                       task T2 failed: it ended by itself before its work was complete; check `make test` exited with 1; 1 of 1 attempts used; its last words: "The printer is done."
     out|    31 03:04:28    FINISHED                          1 complete, 1 failed, 0 skipped, 0 out of reach
+    err| times are in UTC
     exit 0
     "#);
     let events = environment.json_lines(&["events", "--json"]);
@@ -136,17 +137,20 @@ fn logs_show_all_epochs_in_order_and_obey_no_escape() {
     let environment = Environment::new();
     eventful(&environment);
     insta::assert_snapshot!(environment.run(&["logs", "developer-T1"]), @r"
-    out| 03:04:08 1 | reading the grammar
-    out| 03:04:21 2 ! warning: red text
-    out| 03:04:21 2 | parser written
+    out| 03:04:08 T1 #1 | reading the grammar
+    out| 03:04:21 T1 #2 ! warning: red text
+    out| 03:04:21 T1 #2 | parser written
+    err| times are in UTC
     exit 0
     ");
     insta::assert_snapshot!(environment.run(&["logs", "--tail", "1"]), @r"
-    out| 03:04:21 developer-T1 2 | parser written
+    out| 03:04:21 T1 #2 | parser written
+    err| times are in UTC
     exit 0
     ");
     insta::assert_snapshot!(environment.run(&["logs", "--grep", "written PARSER"]), @r"
-    out| 03:04:21 developer-T1 2 | parser written
+    out| 03:04:21 T1 #2 | parser written
+    err| times are in UTC
     exit 0
     ");
     insta::assert_snapshot!(environment.run(&["logs", "developer-T3"]), @r"
@@ -169,29 +173,19 @@ fn why_tells_every_decision_with_its_evidence() {
     let environment = Environment::new();
     eventful(&environment);
     insta::assert_snapshot!(environment.run(&["why", "T1"]), @r"
-    out| T1 Parse: complete, 2 of 3 attempts
-    out| 03:04:07     STARTED  developer-T1 (epoch 1): default, first attempt
-    out| 03:04:07       BEGUN  developer-T1 (epoch 1): attempt 1 starts
-    out| 03:04:08        RUNS  developer-T1 (epoch 1): process 1001, held by 2001
-    out| 03:04:09      EXITED  developer-T1 (epoch 1): ended with code 7
-    out| 03:04:09     CRASHED  developer-T1 (epoch 1): ended with code 7
-    out| 03:04:09       ENDED  developer-T1 (epoch 1): crashed: it crashed with exit code 7
-    out| 03:04:09    REQUEUED  developer-T1 (epoch 1): it crashed with exit code 7; 1 of 3 attempts used, next after 337ms
-    out| 03:04:20     STARTED  developer-T1 (epoch 2): default, fresh: it crashed with exit code 7
-    out|                       ended with code 7
-    out| 03:04:20    REKINDLE  developer-T1 (epoch 2): a replacement, attempt 2
-    out| 03:04:20       BEGUN  developer-T1 (epoch 2): attempt 2 starts
-    out| 03:04:21        RUNS  developer-T1 (epoch 2): process 1003, held by 2003
+    out| T1 Parse: complete, 2 of 3 attempts used
+    out| 03:04:07   ATTEMPT 1  developer-T1 (default, first attempt): crashed after 2s: it crashed with exit code 7; 1 of 3 attempts used, next after 337ms
+    out|                       | reading the grammar
+    out| 03:04:20   ATTEMPT 2  developer-T1 (default, fresh: it crashed with exit code 7): completed after 6s
     out| 03:04:22     CLAIMED  developer-T1 (epoch 2): its agent says it is done (by command): parser
     out| 03:04:23  NOT PROVEN  developer-T1 (epoch 2): check `make test` exited with 1
     out|                       `make test` exited with 1 after 250ms
     out|                         1 test failed
     out| 03:04:24     CLAIMED  developer-T1 (epoch 2): its agent says it is done (by command): parser with 3 tests
-    out| 03:04:25      PROVEN  developer-T1 (epoch 2): 1 of 1 checks passed
+    out| 03:04:25      PROVEN  developer-T1 (epoch 2): its check passed
     out|                       `make test` passed after 250ms
     out| 03:04:25        DONE  developer-T1 (epoch 2): complete: parser with 3 tests
-    out| 03:04:26      EXITED  developer-T1 (epoch 2): ended with code 0
-    out| 03:04:26       ENDED  developer-T1 (epoch 2): completed: it finished everything it was given
+    err| times are in UTC
     exit 0
     ");
     let json = environment.json(&["why", "T2", "--json"]);
@@ -216,6 +210,7 @@ fn a_task_is_shown_with_all_that_is_known() {
     out| TASK  STATE     TITLE
     out| T1    complete  Parse
     out| T2    failed    Print
+    out| 1/2 complete, 1 failed
     exit 0
     ");
     insta::assert_snapshot!(environment.run(&["task", "show", "T1"]), @r"

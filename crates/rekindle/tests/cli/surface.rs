@@ -18,6 +18,7 @@ fn the_help_shows_every_command_and_the_exit_codes() {
     out|   plan         Check, show, import, change or export a plan
     out|   run          Run a plan, or continue its unfinished run
     out|   status       Show the state of the run, its tasks and its agents
+    out|   runs         List the runs of this project
     out|   top          Watch a run live, answer its questions and act on its tasks
     out|   serve        Show runs in a browser, live
     out|   logs         Show what agents have printed
@@ -31,6 +32,8 @@ fn the_help_shows_every_command_and_the_exit_codes() {
     out|                with a full brief
     out|   salvage      List and restore snapshots of the files that agents left
     out|   task         List, report on and change tasks
+    out|   tell         Tell the agent of a task something
+    out|   attach       Work on a task yourself, in its agent's own session
     out|   review       Report the verdict of a review (for critics), or show what critics must look for
     out|   audit        Report the verdict of an audit (for auditors)
     out|   checkpoint   Report your progress on a task (for agents)
@@ -56,6 +59,7 @@ fn the_help_shows_every_command_and_the_exit_codes() {
     out|       --state-dir <DIR>  Keep the state in this directory instead of the project's .rekindle [env:
     out|                          REKINDLE_STATE_DIR]
     out|       --color <WHEN>     When to use colours [default: auto]
+    out|       --utc              Show times in UTC instead of local time
     out|   -h, --help             Print help
     out|   -V, --version          Print version
     out| 
@@ -118,6 +122,9 @@ fn every_command_has_a_help() {
     out|           
     out|           [default: auto]
     out| 
+    out|       --utc
+    out|           Show times in UTC instead of local time
+    out| 
     out|   -h, --help
     out|           Print help (see a summary with '-h')
     out| 
@@ -145,7 +152,7 @@ fn mistakes_end_with_2_and_the_nearest_word() {
     err| 
     err|   tip: a similar argument exists: '--tail'
     err| 
-    err| Usage: rekindle logs --tail <N> [AGENT]
+    err| Usage: rekindle logs --tail <N> [TASK|AGENT]
     err| 
     err| For more information, try '--help'.
     exit 2
@@ -206,6 +213,7 @@ fn init_writes_what_works_and_overwrites_nothing() {
     ");
     insta::assert_snapshot!(environment.run(&["plan", "check"]), @r"
     out| plan.md: plan example with 2 tasks can be run
+    out| readiness: 100 of 100
     exit 0
     ");
     environment.write("plan.md", "mine");

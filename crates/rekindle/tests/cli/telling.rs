@@ -52,16 +52,16 @@ fn status_shows_what_agents_have_used() {
     limited(&environment, TWO_HOURS_MS);
     let shown = environment.run(&["status", "--all"]);
     let (first, rest) = shown.split_once('\n').expect("lines");
-    assert!(first.starts_with("out| plan: waiting, 0/1 complete, "), "{first}");
+    assert!(first.starts_with("out| plan: interrupted, 0/1 complete, "), "{first}");
     insta::assert_snapshot!(rest, @"
+    out| interrupted: `rekindle run plan.md` goes on
     out| 
-    out| TASK  STATE    TRIES  WAVE  TIME  AGENT         TITLE
-    out| T1    pending    1/3     1        developer-T1  Parse (the account's usage limit was reached; 1 of 3 attempts used, nex…
+    out| TASK  STATE   TRIES  WAVE  TIME  AGENT         TITLE
+    out| T1    paused    1/3     1        developer-T1  Parse (interrupted: `rekindle run plan.md` goes on)
     out| 
-    out| AGENT         STATE  EPOCH  PID  TIME  CONTEXT  TOKENS   COST  ROLE       TASK
-    out| developer-T1  ended      1         6s  43% +1c   12.3k  $0.12  developer  T1 (crashed)
-    out| developer-T1  ended      2         6s      50%   12.3k  $0.25  developer  T1 (usage_limit)
-    err| hint: go on: rekindle resume
+    out| AGENT         STATE  ATTEMPT  PID  TIME  CONTEXT  TOKENS   COST  ROLE       TASK
+    out| developer-T1  ended        1         6s  43% +1c   12.3k  $0.12  developer  T1 (crashed)
+    out| developer-T1  ended        2         6s      50%   12.3k  $0.25  developer  T1 (usage_limit)
     exit 0
     ");
     let json = environment.json(&["status", "--json"]);
@@ -95,7 +95,7 @@ fn status_counts_down_to_a_reset_that_is_still_to_come() {
     let environment = Environment::new();
     limited(&environment, 1_000 * 365 * 86_400_000);
     let shown = environment.run(&["status"]);
-    let wait = shown.lines().nth(2).expect("a third line");
+    let wait = shown.lines().nth(3).expect("a fourth line");
     assert!(wait.starts_with("out| team waits for its usage limit until ") && wait.contains(" (in 36"), "{shown}");
 }
 
@@ -132,7 +132,7 @@ fn events_of_a_session_are_told_in_words() {
     out|    12 03:04:13       ENDED T1 developer-T1          crashed: it was ended by signal 9
     out|    13 03:04:13    REQUEUED T1 developer-T1          it was ended by signal 9; 1 of 3 attempts used, next after 337ms
     out|    14 03:04:44     STARTED T1 developer-T1          default, resume: it was ended by signal 9; its session is whole and has 57 % of its context left
-    out|    15 03:04:44    REKINDLE T1 developer-T1          a replacement, attempt 2
+    out|    15 03:04:44    REKINDLE T1 developer-T1          a replacement
     out|    16 03:04:44       BEGUN T1 developer-T1          attempt 2 starts
     out|    17 03:04:45        RUNS T1 developer-T1          process 1002, held by 2002
     out|    18 03:04:46     SESSION T1 developer-T1          s-1
@@ -145,6 +145,7 @@ fn events_of_a_session_are_told_in_words() {
     out|    25 03:04:50    REQUEUED T1 developer-T1          the account's usage limit was reached; 1 of 3 attempts used, next when its account may go on; this attempt does not count
     out|    26 03:04:50     PAUSING                          Usage limit
     out|    27 03:04:50      PAUSED                          all agents have ended
+    err| times are in UTC
     exit 0
     ");
 }
@@ -154,34 +155,18 @@ fn why_tells_the_strategy_and_what_it_rests_on() {
     let environment = Environment::new();
     limited(&environment, TWO_HOURS_MS);
     insta::assert_snapshot!(environment.run(&["why", "T1"]), @r"
-    out| T1 Parse: pending, 1 of 3 attempts
-    out| the account's usage limit was reached; 1 of 3 attempts used, next when its account may go on
-    out| 03:04:07     STARTED  developer-T1 (epoch 1): default, first attempt
-    out| 03:04:07       BEGUN  developer-T1 (epoch 1): attempt 1 starts
-    out| 03:04:08        RUNS  developer-T1 (epoch 1): process 1001, held by 2001
+    out| T1 Parse: paused, 1 of 3 attempts used
+    out| interrupted: `rekindle run plan.md` goes on
+    out| 03:04:07   ATTEMPT 1  developer-T1 (default, first attempt): crashed after 6s: it was ended by signal 9; 1 of 3 attempts used, next after 337ms
     out| 03:04:09     SESSION  developer-T1 (epoch 1): s-1 with large
     out| 03:04:11   COMPACTED  developer-T1 (epoch 1): its context was compacted by itself, once during this task
     out| 03:04:12     SESSION  developer-T1 (epoch 1): its transcript is whole; cut off in the middle of Bash: make
-    out| 03:04:13      EXITED  developer-T1 (epoch 1): ended by signal 9
-    out| 03:04:13     CRASHED  developer-T1 (epoch 1): ended by signal 9
-    out| 03:04:13       ENDED  developer-T1 (epoch 1): crashed: it was ended by signal 9
-    out| 03:04:13    REQUEUED  developer-T1 (epoch 1): it was ended by signal 9; 1 of 3 attempts used, next after 337ms
-    out| 03:04:44     STARTED  developer-T1 (epoch 2): default, resume: it was ended by signal 9; its session is whole and has 57 % of its context left
-    out|                       ended by signal 9
-    out|                       57 % of its context left (43.0k of 100.0k tokens used)
-    out|                       compacted once during this task
-    out|                       session s-1
-    out|                       its transcript is whole; cut off in the middle of Bash: make
-    out| 03:04:44    REKINDLE  developer-T1 (epoch 2): a replacement, attempt 2
-    out| 03:04:44       BEGUN  developer-T1 (epoch 2): attempt 2 starts
-    out| 03:04:45        RUNS  developer-T1 (epoch 2): process 1002, held by 2002
+    out| 03:04:44   ATTEMPT 2  developer-T1 (default, resume: it was ended by signal 9; its session is whole and has 57 % of its context left): usage limit after 6s: the account's usage limit was reached; 1 of 3 attempts used, next when its account may go on; this attempt does not count
     out| 03:04:46     SESSION  developer-T1 (epoch 2): s-1
     out| 03:04:48     TROUBLE  developer-T1 (epoch 2): the usage limit is reached, reset at 05:04:47 (in 1h59m): You've hit your session limit
     out| 03:04:49     SESSION  developer-T1 (epoch 2): its transcript is whole; cut off in the middle of Bash: make
-    out| 03:04:50      EXITED  developer-T1 (epoch 2): ended by signal 15
-    out| 03:04:50       ENDED  developer-T1 (epoch 2): usage_limit: the account's usage limit was reached
     out| 03:04:50       WAITS  developer-T1 (epoch 2): team waits for its usage limit until 05:04:57 (in 2h00m), probe 1 after the reset at 05:04:47
-    out| 03:04:50    REQUEUED  developer-T1 (epoch 2): the account's usage limit was reached; 1 of 3 attempts used, next when its account may go on; this attempt does not count
+    err| times are in UTC
     exit 0
     ");
     let json = environment.json(&["why", "T1", "--json"]);

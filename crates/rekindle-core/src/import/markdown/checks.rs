@@ -49,8 +49,11 @@ const MUST_FAIL: &str = "finds nothing, find nothing, returns nothing, return no
     exits with 1, exits with an error";
 
 /// Words of a command that goes on until it is stopped.
-const ENDLESS: &str =
-    "dev, start, serve, watch, bootRun, runserver, --watch, -f, --follow, tail -f, http.server, server";
+const ENDLESS: &str = "dev, start, serve, watch, bootRun, runserver, --watch, http.server, server";
+
+/// Programs that start others, or serve, by such a word.
+const RUNNERS: &str = "npm, pnpm, yarn, bun, npx, ./gradlew, gradle, mvn, python, python3, rails, hugo, jekyll, mkdocs, cargo, \
+    vite, php, deno, mix";
 
 fn has(table: &str, word: &str) -> bool {
     table.split(',').any(|entry| entry.trim() == word)
@@ -86,6 +89,14 @@ pub(super) fn in_text(text: &str, found: &mut Found) {
         if let Some(command) = bare(&joined) {
             found.add(command);
         }
+        return;
+    }
+    // A label whose whole value is code means a command, whoever knows the program.
+    let whole = joined.trim().trim_end_matches('.').strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
+    if let Some(command) =
+        whole.filter(|command| !command.contains('`') && is_shaped(command) && why_not(command) == Some(""))
+    {
+        found.add(command.trim().to_owned());
         return;
     }
     for sentence in fields::pieces(&joined) {
@@ -148,74 +159,61 @@ fn bare(text: &str) -> Option<String> {
 /// Why a text in backticks is no check; an empty reason where it is no command at all.
 fn why_not(command: &str) -> Option<&'static str> {
     let mut words = command.split_whitespace().skip_while(|word| is_assignment(word));
-    let Some(first) = words.next() else {
-        return Some("");
-    };
+    let first = words.next().unwrap_or("");
     let rest: Vec<&str> = words.collect();
-    let path = first.starts_with("./")
-        || first.starts_with("../")
-        || first.ends_with(".sh")
-        || first.starts_with("bin/")
-        || first.starts_with("scripts/") && first.len() > 8
-        || first.starts_with("node_modules/.bin/")
-        || first.contains("/bin/");
+    match () {
+        () if !is_program(first, &rest) => Some(""),
+        () if placeholder(command) => Some("it has a value to be filled in"),
+        () if is_endless(first, &rest) => Some("it does not end by itself"),
+        () => None,
+    }
+}
+
+/// Whether a word is a program, by its name, its path or its options.
+fn is_program(first: &str, rest: &[&str]) -> bool {
     let alone = rest.is_empty();
-    let source = path
-        && alone
-        && [".rs", ".ts", ".js", ".go", ".md", ".json", ".toml", ".yaml", ".yml", ".css", ".html"]
-            .iter()
-            .any(|end| first.ends_with(end));
+    let folders = ["./", "../", "bin/", "scripts/", "node_modules/.bin/"];
+    let path = folders.iter().any(|folder| first.len() > folder.len() && first.starts_with(folder))
+        || first.ends_with(".sh")
+        || first.contains("/bin/");
+    let source = [".rs", ".ts", ".js", ".go", ".md", ".json", ".toml", ".yaml", ".yml", ".css", ".html"];
+    if path {
+        return !(alone && source.iter().any(|end| first.ends_with(end)));
+    }
     let known = has(PROGRAMS, first) && (!alone || has(ALONE, first));
     // A program that nobody knows is one by its options: `twister -T tests/eth`.
-    let shaped = !alone
-        && first.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | '.'))
-        && first.starts_with(|c: char| c.is_ascii_lowercase())
-        && rest.iter().any(|word| word.starts_with('-') && word.len() > 1);
-    if source || !(path || known || shaped) {
-        return Some("");
+    let named = first.starts_with(|c: char| c.is_ascii_lowercase())
+        && first.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | '.'));
+    known || named && rest.iter().any(|word| word.starts_with('-') && word.len() > 1)
+}
+
+/// Whether a command goes on until somebody stops it.
+fn is_endless(first: &str, rest: &[&str]) -> bool {
+    let has_any = |words: &[&str]| rest.iter().any(|word| words.contains(word));
+    match first {
+        "tail" | "journalctl" => has_any(&["-f", "-F", "--follow"]),
+        "docker" | "docker-compose" | "podman" => {
+            has_any(&["up"]) && !has_any(&["-d", "--detach", "--wait", "--abort-on-container-exit"])
+        }
+        _ if has(RUNNERS, first) => {
+            let serves = |word: &&str| has(ENDLESS, word) || word.ends_with(":dev") || word.ends_with(":watch");
+            rest.iter().take(3).any(serves) && !rest.contains(&"test")
+        }
+        _ => false,
     }
-    if command.contains('<') && command.contains('>') && placeholder(command) {
-        return Some("it has a value to be filled in");
-    }
-    let endless = |word: &&str| has(ENDLESS, word) || word.ends_with(":dev") || word.ends_with(":watch");
-    let up = rest.contains(&"up")
-        && !rest.iter().any(|word| matches!(*word, "-d" | "--detach" | "--wait" | "--abort-on-container-exit"));
-    let runner = matches!(
-        first,
-        "npm"
-            | "pnpm"
-            | "yarn"
-            | "bun"
-            | "npx"
-            | "./gradlew"
-            | "gradle"
-            | "mvn"
-            | "python"
-            | "python3"
-            | "rails"
-            | "hugo"
-            | "jekyll"
-            | "mkdocs"
-            | "docker-compose"
-            | "docker"
-            | "tail"
-            | "cargo"
-            | "vite"
-            | "php"
-            | "journalctl"
-            | "kubectl"
-            | "deno"
-            | "mix"
-    );
-    if runner
-        && (rest.iter().take(3).any(|word| endless(&word)) && !rest.contains(&"test")
-            || up && first.starts_with("docker"))
-        && !command.contains("-- -f")
-        && !(first == "docker" && !up)
-    {
-        return Some("it does not end by itself");
-    }
-    None
+}
+
+/// A program's name in small letters, and at least one more word that is no sentence's.
+fn is_shaped(command: &str) -> bool {
+    let mut words = command.split_whitespace();
+    let first = words.next().unwrap_or("");
+    let name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
+    let rest: Vec<&str> = words.collect();
+    first.starts_with(|c: char| c.is_ascii_lowercase())
+        && first.chars().all(name)
+        && !rest.is_empty()
+        && !rest.iter().any(|word| has(SENTENCE, &word.to_lowercase()))
+        && !placeholder(command)
 }
 
 fn is_assignment(word: &str) -> bool {

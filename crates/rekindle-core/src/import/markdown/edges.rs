@@ -65,7 +65,8 @@ pub(super) fn order(tree: &Tree<'_>, chosen: &Chosen, labels: &[Vec<Field>]) -> 
     let beside = spoken(tree, chosen, &outside, &names, &members, &mut said);
     let labelled = said.iter().filter(|said| said.labelled).count();
     // With a word about order at most tasks, the others wait for nothing; otherwise for the one before.
-    let told = labelled * 2 >= said.len().saturating_sub(1).max(1) && labelled > 0;
+    let others = said.len().saturating_sub(1).max(1);
+    let told = labelled * 2 >= others && labelled > 1 || labelled > 0 && labelled >= others;
     let silent = said.iter().skip(1).filter(|said| said.after.is_none() && !said.parallel).count();
     if told && silent > 0 {
         order.notes.push((
@@ -187,7 +188,8 @@ fn in_sentences(texts: &[&str], names: &Names<'_>, at: usize) -> BTreeSet<usize>
                     let first = near.first().map_or("", |word| word.trim_matches([',', '(', ')']));
                     let second = near.get(1).map_or("", |word| word.trim_matches([',', '(', ')']));
                     let starts = is_reference(first, second);
-                    if alone && starts && word != "when" || alone && starts && rest.to_lowercase().contains(" done") {
+                    let finished = word != "when" || rest.to_lowercase().contains(" done");
+                    if alone && starts && finished {
                         found.extend(names.sentence(&near.join(" "), at).into_iter().filter(|task| *task != at));
                     }
                 }

@@ -14,6 +14,8 @@ pub(super) struct Mark {
     /// Ticked off or struck out.
     pub(super) done: bool,
     pub(super) struck: bool,
+    /// Its state is said in brackets or by a box: only tasks have one.
+    pub(super) told: bool,
     pub(super) parallel: bool,
     pub(super) optional: bool,
 }
@@ -44,7 +46,11 @@ pub(super) fn read(text: &str, bold: usize) -> Mark {
                 let sentence = rest.trim_start_matches(SEPARATORS);
                 joined = format!("{bare}: {}", sentence.lines().next().unwrap_or(""));
                 joined.as_str()
-            } else if head.split_whitespace().count() < 2 && !rest.is_empty() && !rest.starts_with(SEPARATORS) {
+            } else if head.split_whitespace().count() < 2
+                && !rest.is_empty()
+                && !rest.starts_with(SEPARATORS)
+                && !head.trim_end().ends_with(['.', ':'])
+            {
                 first
             } else {
                 joined = format!("{} {}", head.trim(), trailing_brackets(rest));
@@ -72,7 +78,6 @@ pub(super) fn counted(text: &str) -> Option<(String, Mark)> {
 }
 
 fn finish(text: &str, mut mark: Mark) -> Mark {
-    let text = text.replace("\u{fe0f}\u{20e3}", ".");
     let mut rest = leading(text.trim(), &mut mark);
     if let Some((inner, after)) = rest.strip_prefix("~~").and_then(|inner| inner.split_once("~~"))
         && after.trim().chars().count() <= STRUCK_REST_MAX_CHARS
@@ -88,6 +93,10 @@ fn finish(text: &str, mut mark: Mark) -> Mark {
         }
     }
     mark.title = trailing(rest, &mut mark);
+    // `#### [open] Do this`
+    if mark.told && mark.rank.is_none() {
+        mark.rank = Some(Rank::Task);
+    }
     mark
 }
 
@@ -112,16 +121,44 @@ fn leading<'a>(text: &'a str, mark: &mut Mark) -> &'a str {
             mark.done = true;
             text = rest.trim_start();
         } else if let Some(rest) = ["[ ]", "[]", "[-]", "[~]"].iter().find_map(|b| text.strip_prefix(b)) {
-            text = rest.trim_start();
-        } else if let Some(rest) = text.strip_prefix("[P]") {
-            mark.parallel = true;
-            text = rest.trim_start();
+            text = rest.trim_start_matches('*').trim_start();
+        } else if let Some((said, rest)) = text.strip_prefix('[').and_then(|inner| inner.split_once(']'))
+            && let Some(tag) = tag(said, mark)
+        {
+            match tag {
+                Tag::Parallel => mark.parallel = true,
+                Tag::Done => mark.done = true,
+                Tag::Open | Tag::Other => {}
+            }
+            mark.told |= matches!(tag, Tag::Done | Tag::Open);
+            text = rest.trim_start().trim_start_matches('*').trim_start();
         } else if let Some(c) = text.chars().next().filter(|c| is_picture(*c)) {
             mark.done |= TICKS.contains(&c);
             text = text[c.len_utf8()..].trim_start();
         } else {
             return text;
         }
+    }
+}
+
+/// What brackets before or behind a title say.
+enum Tag {
+    Parallel,
+    Done,
+    Open,
+    /// Another number, such as the story that a task belongs to.
+    Other,
+}
+
+fn tag(said: &str, mark: &Mark) -> Option<Tag> {
+    let low = said.trim().to_lowercase();
+    match () {
+        () if low == "p" => Some(Tag::Parallel),
+        () if low == "x" || words::is_done(&low) && !low.contains(' ') => Some(Tag::Done),
+        () if words::is_open(&low) => Some(Tag::Open),
+        // Behind an id: `T003 [US1] do this`.
+        () if !mark.label.is_empty() && has_id_shape(said) => Some(Tag::Other),
+        () => None,
     }
 }
 
@@ -133,6 +170,9 @@ fn is_picture(c: char) -> bool {
 /// Takes what is said behind a title off its end.
 fn trailing(text: &str, mark: &mut Mark) -> String {
     let mut text = text.trim().trim_end_matches(['#', ' ']).trim_end_matches(':').trim();
+    if text.ends_with(").") || text.ends_with("].") {
+        text = &text[..text.len() - 1];
+    }
     if let Some((inner, _)) = text
         .strip_prefix("~~")
         .and_then(|inner| inner.split_once("~~"))
@@ -159,8 +199,10 @@ fn trailing(text: &str, mark: &mut Mark) -> String {
             let tagged = said.eq_ignore_ascii_case("p") && close == ']';
             if tagged || words::is_parallel(said) {
                 mark.parallel = true;
-            } else if matches!(low.as_str(), "done" | "complete" | "completed" | "finished") {
+            } else if low == "x" || words::is_done(&low) && !low.contains(' ') {
                 mark.done = true;
+            } else if words::is_open(&low) {
+                mark.told = true;
             } else if low == "optional" {
                 mark.optional = true;
             } else if !is_about_order(&low) {
@@ -184,6 +226,24 @@ fn trailing(text: &str, mark: &mut Mark) -> String {
     let text = text.trim_end_matches([' ', '–', '—', '-', ':', ',', '!', ';']);
     let text = if text.ends_with("...") { text } else { text.trim_end_matches('.') };
     text.to_owned()
+}
+
+/// The first sentence of an item, up to a dash that explains it.
+pub(super) fn short(title: &str) -> &str {
+    let words = |text: &str| text.split_whitespace().count();
+    for (at, _) in title.match_indices([' ']) {
+        let (head, rest) = (&title[..at], &title[at + 1..]);
+        if head.matches('`').count() % 2 == 1 {
+            continue;
+        }
+        let sentence =
+            head.ends_with('.') && rest.starts_with(|c: char| c.is_uppercase() || c == '`') && words(head) > 1;
+        let dash = rest.starts_with("— ") || rest.starts_with("– ");
+        if sentence || dash && words(head) > 1 {
+            return head.trim_end_matches(['.', ' ']);
+        }
+    }
+    title
 }
 
 /// A title without the people it is given to: `Title screen @kim`.
@@ -347,9 +407,13 @@ fn by_number(text: &str) -> Option<(Rank, String, &str)> {
         || rest.starts_with(" - ")
         || hashed.len() < text.len();
     let after = rest.trim_start_matches(SEPARATORS);
-    if !(marked || dotted) || !(after.is_empty() || after.starts_with(' ')) && !rest.starts_with(' ') {
+    if !(marked || dotted) || !(after.is_empty() || after.starts_with(' ') || rest.starts_with(' ')) {
         return None;
     }
     let title = rest.trim_start().trim_start_matches(SEPARATORS).trim_start();
+    // `0.4 (March)` is a version.
+    if title.starts_with('(') && title.ends_with(')') {
+        return None;
+    }
     Some((Rank::Number, number.to_owned(), title))
 }

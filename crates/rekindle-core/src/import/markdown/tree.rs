@@ -4,6 +4,7 @@
 
 use std::ops::Range;
 
+use super::mark;
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 /// Deepest nesting of lists that is looked into: nobody writes more, and everything that walks the tree may recurse.
@@ -159,10 +160,18 @@ fn own(tree: &mut Tree<'_>, blocks: &[usize]) {
     // Open headings with their levels, the document below them all.
     let mut open: Vec<(u8, usize)> = vec![(0, 0)];
     for index in blocks {
+        split_bold_lead(tree, *index);
         let level = match &tree.nodes[*index].kind {
             Kind::Heading(level) => Some(*level),
             Kind::Paragraph if is_bold_heading(&tree.nodes[*index]) => Some(BOLD_LEVEL),
-            _ => None,
+            Kind::Root
+            | Kind::Paragraph
+            | Kind::List { .. }
+            | Kind::Item { .. }
+            | Kind::Code { .. }
+            | Kind::Table
+            | Kind::Row(_)
+            | Kind::Other => None,
         };
         if let Some(level) = level {
             let start = tree.nodes[*index].span.start;
@@ -183,6 +192,39 @@ fn own(tree: &mut Tree<'_>, blocks: &[usize]) {
     for (_, left) in open {
         tree.nodes[left].span.end = end;
     }
+}
+
+/// `**Task 1: Do this.** With this text behind it.`: the bold beginning is a heading, the rest a paragraph below it.
+fn split_bold_lead(tree: &mut Tree<'_>, index: usize) {
+    let node = &tree.nodes[index];
+    let lead = node.text.get(..node.bold).unwrap_or("").trim().to_owned();
+    let marked = mark::take_mark(&lead).is_some_and(|(_, label, title)| !label.is_empty() && !title.is_empty());
+    if node.kind != Kind::Paragraph || !marked || is_bold_heading(node) {
+        return;
+    }
+    let written = &tree.source[node.span.clone()];
+    let end = ["**", "__"].iter().find_map(|marks| {
+        let inner = written.strip_prefix(marks)?;
+        inner.find(marks).map(|found| node.span.start + found + 2 * marks.len())
+    });
+    let Some(end) = end else {
+        return;
+    };
+    let rest = Node {
+        kind: Kind::Paragraph,
+        span: end..node.span.end,
+        head_end: node.span.end,
+        text: node.text[node.bold..].trim().to_owned(),
+        bold: 0,
+        line: 0,
+        children: Vec::new(),
+    };
+    let below = tree.nodes.len();
+    tree.nodes.push(rest);
+    let node = &mut tree.nodes[index];
+    (node.bold, node.head_end) = (lead.len(), end);
+    node.text = lead;
+    node.children.push(below);
 }
 
 /// A paragraph that is bold from its start to its end, or whose first line is and ends in a colon.
@@ -228,11 +270,9 @@ impl<'a> Walk<'a> {
             Event::Text(text) => self.say(&text, range),
             Event::Code(code) => self.say(&format!("`{code}`"), range),
             Event::SoftBreak | Event::HardBreak => self.say("\n", range),
-            Event::Rule | Event::Html(_) => {
-                if self.closed == 0 {
-                    let node = self.open(Kind::Other, range);
-                    self.close(node);
-                }
+            Event::Rule | Event::Html(_) if self.closed == 0 => {
+                let node = self.open(Kind::Other, range);
+                self.close(node);
             }
             _ => {}
         }
@@ -347,7 +387,9 @@ impl<'a> Walk<'a> {
         let index = self.nodes.len();
         let head_end = match kind {
             Kind::Heading(_) | Kind::Paragraph | Kind::Row(_) => span.end,
-            _ => span.start,
+            Kind::Root | Kind::List { .. } | Kind::Item { .. } | Kind::Code { .. } | Kind::Table | Kind::Other => {
+                span.start
+            }
         };
         self.nodes.push(Node { kind, span, head_end, text: String::new(), bold: 0, line: 0, children: Vec::new() });
         self.nodes[above].children.push(index);

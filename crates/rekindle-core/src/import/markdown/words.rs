@@ -76,12 +76,13 @@ const TASK_LISTS: &str = "tasks, task list, task breakdown, todo, to do, todos, 
     migration plan, rollout plan, work plan, project plan, development plan, in order, order of work, remaining work, \
     what is left, open tasks, procedure, migration steps, breakdown, epics, sequence, work, bugs, fixes, punch list, runbook, \
     to dos, task overview, action plan, jobs, aufgaben, schritte, arbeitspakete, vorgehen, umsetzung, umsetzungsplan, tâches, étapes, \
-    plan d'action, tareas, pasos, plan de trabajo, plan de trabalho, tarefas, passos, por hacer, pendientes, à faire, zu tun, taken";
+    plan d'action, tareas, pasos, plan de trabajo, plan de trabalho, tarefas, passos, por hacer, pendientes, à faire, zu tun, taken, now, next, later, must have, must haves, \
+    should have, could have, nice to have";
 
 /// Headings whose items are tasks only if no others are.
 const WISHES: &str = "user stories, stories, requirements, functional requirements, features, deliverables, key features, core features, \
-    feature list, product requirements, use cases, capabilities, anforderungen, exigences, requisitos, historias de usuario, scope of work, must have, \
-    must haves, should have, could have, nice to have, mvp, mvp scope";
+    feature list, product requirements, use cases, capabilities, anforderungen, exigences, requisitos, historias de usuario, scope of work, \
+    mvp, mvp scope";
 
 /// Headings below which nothing is a task.
 const CONTEXT: &str = "overview, summary, executive summary, tl dr, tldr, goal, goals, objective, objectives, background, context, introduction, \
@@ -96,7 +97,7 @@ const CONTEXT: &str = "overview, summary, executive summary, tl dr, tldr, goal, 
     findings, definitions, legend, key, limitations, known issues, non-functional requirements, nonfunctional requirements, \
     quality requirements, pitfalls, unresolved questions, drawbacks, consequences, agenda, discussion, minutes, inventory, materials, \
     useful commands, commands, see also, further reading, related work, prior art, thanks, license, contributing, installation, usage, \
-    how it works, random thoughts, thoughts, observations, lessons learned, retrospective, glossar, hintergrund, ausgangslage, ziele, ziel, \
+    how it works, reading list, reading, released, releases, release history, self-review, prior releases, done in, random thoughts, thoughts, observations, lessons learned, retrospective, glossar, hintergrund, ausgangslage, ziele, ziel, \
     risiken, offene fragen, offene punkte, notizen, contexte, objectifs, objectif, risques, questions ouvertes, contexto, objetivos, riesgos, \
     preguntas abiertas, notas, anhang, annexe, anexo, costs, cost, communication, communication plan, approach, strategy, philosophy, \
     key decisions, dependencies between tasks, progress notes, journal, diary, ressources, scope cuts, format, parallel example, parallel examples";
@@ -130,18 +131,12 @@ const DETAILS: &str = "files, files to create, files to modify, files to change,
     examples, hints, hint, note, tip, caution, commit, deliverable, technical details, edge cases, size, complexity, effort, subtasks, \
     test data, reference, type, labels, requirements covered, story points, points, area, component";
 
-/// First words of something to do.
-const VERBS: &str = "add, adjust, allow, analyse, analyze, apply, audit, automate, benchmark, build, bump, change, check, choose, \
-    clean, configure, connect, convert, copy, create, cut, define, delete, deploy, design, detect, develop, disable, document, draft, drop, \
-    enable, ensure, expose, export, extend, extract, finish, fix, generate, handle, hook, implement, import, improve, init, initialise, \
-    initialize, install, integrate, introduce, investigate, launch, make, merge, migrate, monitor, move, normalise, optimise, optimize, \
-    parse, pick, polish, port, prepare, print, profile, prove, provide, provision, publish, read, record, reduce, refactor, release, remove, \
-    rename, render, replace, research, restore, review, rewrite, roll, rotate, run, scaffold, schedule, seed, send, serve, set, setup, ship, \
-    show, simplify, split, start, store, support, switch, tag, test, track, train, turn, update, upgrade, use, validate, verify, wire, wrap, write";
-
 /// What stands where something is done.
 const DONE: &str = "done, complete, completed, finished, shipped, merged, closed, yes, ✅, ☑, ✔, ✓, x, [x], 100%, resolved, implemented, \
-    fertig, erledigt, fait, terminé, hecho, terminado, listo, feito, klaar";
+    fixed, fertig, erledigt, fait, terminé, hecho, terminado, listo, feito, klaar";
+
+/// What stands where something is not done yet.
+const OPEN: &str = "open, todo, to do, in progress, wip, pending, blocked, not started, planned, ongoing, started, offen, in arbeit, en cours";
 
 /// Marks in brackets that say that something may go beside others.
 const BESIDE: &str = "[p], p, parallel, in parallel, independent, independently, concurrently, any order, no particular order, parallelizable, \
@@ -178,7 +173,7 @@ pub(super) fn rank(word: &str) -> Option<Rank> {
 /// Whether a word that is in no table may count tasks if several headings begin with it and a number.
 pub(super) fn may_count(word: &str) -> bool {
     let word = word.to_lowercase();
-    !has(NO_MARKS, &word) && !has(LEFT_OUT, &word) && !has(VERBS, &word)
+    !has(NO_MARKS, &word) && !has(LEFT_OUT, &word) && !is_order(&word)
 }
 
 /// Whether letters make an id with a number although nothing separates it from the title.
@@ -202,6 +197,14 @@ pub(super) fn whole_topic(text: &str) -> Topic {
     if plain.is_empty() {
         return Topic::Open;
     }
+    // A question heads what is to be known, not what is to be done.
+    if text.trim_end().ends_with('?') {
+        return Topic::Context;
+    }
+    let first = plain.split(' ').next().unwrap_or("");
+    if matches!(first, "dependencies" | "dependency") {
+        return Topic::About(About::After);
+    }
     match about(text) {
         // Tasks under `Done` are tasks.
         Some(About::Status) => return Topic::Open,
@@ -217,12 +220,17 @@ pub(super) fn whole_topic(text: &str) -> Topic {
     }
 }
 
+/// Whether a heading says that what stands below it is left out.
+pub(super) fn is_left_out(text: &str) -> bool {
+    plain(text).split(' ').any(|word| has(LEFT_OUT, word)) || plain(text).starts_with("out of")
+}
+
 /// What a heading or a lead-in is about, with a few words more: `Risks and mitigations`, `Detailed implementation plan`.
 pub(super) fn topic(text: &str) -> Topic {
     let whole = whole_topic(text);
     let plain = plain(text);
     let words: Vec<&str> = plain.split(' ').collect();
-    if whole != Topic::Open || words.len() > 5 || is_verb(words[0]) {
+    if whole != Topic::Open || words.len() > 5 || is_order(words[0]) {
         return whole;
     }
     let starts = |table: &str| any(table, |entry| plain.strip_prefix(entry).is_some_and(|rest| rest.starts_with(' ')));
@@ -263,14 +271,9 @@ pub(super) fn about(text: &str) -> Option<About> {
     found.or_else(|| any(CHECKS, ends).then_some(About::Checks))
 }
 
-/// Whether a word begins something to do.
-pub(super) fn is_verb(word: &str) -> bool {
-    has(VERBS, &word.to_lowercase())
-}
-
 /// Whether a text begins with something to do.
 pub(super) fn is_order(text: &str) -> bool {
-    is_verb(text.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty()).unwrap_or(""))
+    crate::plan::looks_like_order(text)
 }
 
 /// Whether a mark in brackets, or a value, says that something goes beside others.
@@ -292,6 +295,11 @@ pub(super) fn is_done(text: &str) -> bool {
     let first = text.split([' ', ',', '(', ';', '.']).find(|word| !word.is_empty()).unwrap_or("");
     let first = first.trim_matches(['*', '`', '_', ':', '\u{fe0f}']);
     has(DONE, first) && !first.is_empty() || text.starts_with(['✅', '☑', '✔'])
+}
+
+/// Whether a mark says that something is not done yet.
+pub(super) fn is_open(text: &str) -> bool {
+    has(OPEN, text.trim())
 }
 
 /// Words as they are compared: small, without marks and brackets round them, one blank between, small words left out.

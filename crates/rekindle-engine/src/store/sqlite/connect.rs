@@ -148,9 +148,11 @@ pub fn fault(error: rusqlite::Error) -> Error {
         (_, READONLY_DBMOVED) => Error::MustReopen(text),
         (ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase, _) => Error::Corrupt(text),
         (ErrorCode::DiskFull, _) => Error::Full(text),
-        (ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed, _) => {
-            Error::Busy(text)
-        }
+        (ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked, _) => Error::Busy(text),
+        // A lock call of this process was refused: its locks may be wrong until it ends.
+        (ErrorCode::FileLockingProtocolFailed, _) => Error::Busy(format!(
+            "the system refuses to lock the database ({text}); if this lasts, leave with Ctrl-C and type rekindle resume"
+        )),
         (ErrorCode::ReadOnly | ErrorCode::PermissionDenied, _) => Error::Denied(text),
         (ErrorCode::SystemIoFailure | ErrorCode::OutOfMemory | ErrorCode::CannotOpen, _) => Error::Io(text),
         _ if text.contains(TEXT_INDEX_DAMAGED) => Error::Corrupt(text),
@@ -184,6 +186,7 @@ mod tests {
         assert!(matches!(named(11), Error::Corrupt(_)), "SQLITE_CORRUPT");
         assert!(matches!(named(26), Error::Corrupt(_)), "SQLITE_NOTADB");
         assert!(matches!(named(5), Error::Busy(_)), "SQLITE_BUSY");
+        assert!(matches!(named(15), Error::Busy(said) if said.contains("rekindle resume")), "SQLITE_PROTOCOL");
         assert!(matches!(named(7), Error::Io(_)), "SQLITE_NOMEM");
         assert!(matches!(named(8), Error::Denied(_)), "SQLITE_READONLY");
         assert!(matches!(named(10), Error::Io(_)), "SQLITE_IOERR");

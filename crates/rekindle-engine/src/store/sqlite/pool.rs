@@ -181,6 +181,10 @@ impl<T: Pooled> Read for T {
         self.pool().ask(|conn| read::attempt_lines(conn, attempt, after, limit))
     }
 
+    fn attempt_tail(&self, attempt: u64, limit: usize) -> Result<Vec<StoredLine>, Error> {
+        self.pool().ask(|conn| read::attempt_tail(conn, attempt, limit))
+    }
+
     fn attempt_places(&self, attempt: u64, after: u64, limit: usize) -> Result<Vec<u64>, Error> {
         self.pool().ask(|conn| read::attempt_places(conn, attempt, after, limit))
     }

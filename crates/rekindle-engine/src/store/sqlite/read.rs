@@ -199,10 +199,19 @@ pub fn log_tail(conn: &Connection, agent: Option<&str>, n: usize) -> Result<Vec<
         lines.reverse();
         return Ok(lines);
     };
-    // Source by source, each from its end by its index: the cost does not grow with what the agent wrote before.
+    tail_of(conn, &sources(conn, agent)?, n)
+}
+
+/// The last lines of one attempt, oldest first.
+pub fn attempt_tail(conn: &Connection, attempt: u64, n: usize) -> Result<Vec<StoredLine>, Error> {
+    tail_of(conn, &sources_of_attempt(conn, attempt)?, n)
+}
+
+/// Source by source, each from its end by its index: the cost does not grow with what was written before.
+fn tail_of(conn: &Connection, sources: &[i64], n: usize) -> Result<Vec<StoredLine>, Error> {
     let mut found = Vec::new();
-    for source in sources(conn, agent)? {
-        found.extend(lines(conn, "WHERE l.source = ?1 ORDER BY l.seq DESC LIMIT ?2", (source, n_stored))?);
+    for source in sources {
+        found.extend(lines(conn, "WHERE l.source = ?1 ORDER BY l.seq DESC LIMIT ?2", (source, limit_of(n)))?);
     }
     found.sort_by_key(|line| line.seq);
     Ok(found.split_off(found.len().saturating_sub(n)))

@@ -5,10 +5,11 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rekindle_shim::bundle::{ERR, EXIT, OUT, SHIM};
+use rekindle_shim::clock;
 use rekindle_shim::identity::Process;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -44,13 +45,18 @@ const EVENTS_MAX: usize = 256;
 /// Events of files taken in one turn, in bytes: some thousand.
 const FILES_BYTES: usize = 256 << 10;
 
+/// First and longest wait before a queue or an inotify that was refused is asked for again: a person who closes an editor or
+/// raises the limit is helped within a minute, and a machine that stays short is hardly asked.
+const RENEW_MS: (u64, u64) = (1_000, 60_000);
+
 #[derive(Debug)]
 pub(super) struct EventSource {
     /// Without descriptors for it there is only the time between two looks.
-    queue: Option<Queue>,
+    queue: OnceLock<Queue>,
     /// Ends a wait without a queue.
     bell: (Mutex<bool>, Condvar),
     dirs: Mutex<Dirs>,
+    renewal: Mutex<Renewal>,
 }
 
 #[derive(Debug)]
@@ -58,7 +64,14 @@ struct Queue {
     epoll: OwnedFd,
     wake: OwnedFd,
     /// There are few of these for a user, and every editor takes one.
-    inotify: Option<OwnedFd>,
+    inotify: OnceLock<OwnedFd>,
+}
+
+/// When what was refused is asked for again.
+#[derive(Debug)]
+struct Renewal {
+    at_ms: u64,
+    wait_ms: u64,
 }
 
 #[derive(Debug, Default)]
@@ -72,20 +85,56 @@ impl Queue {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN)?;
-        let inotify = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK).ok();
-        let inotify =
-            inotify.filter(|inotify| epoll::add(&epoll, inotify, EventData::new_u64(FILES), EventFlags::IN).is_ok());
-        Ok(Self { epoll, wake, inotify })
+        let queue = Self { epoll, wake, inotify: OnceLock::new() };
+        // Without it files are looked at, and it is asked for again.
+        let _looked_at = queue.watch_files();
+        Ok(queue)
+    }
+
+    /// Asks for an inotify, unless there is one.
+    fn watch_files(&self) -> io::Result<()> {
+        if self.inotify.get().is_none() {
+            let inotify = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
+            epoll::add(&self.epoll, &inotify, EventData::new_u64(FILES), EventFlags::IN)?;
+            // Asked for by one at a time: the renewal is held.
+            let _first = self.inotify.set(inotify);
+        }
+        Ok(())
     }
 }
 
 impl EventSource {
     pub(super) fn new() -> Self {
-        Self { queue: Queue::new().ok(), bell: (Mutex::new(false), Condvar::new()), dirs: Mutex::default() }
+        let renewal = Renewal { at_ms: clock::monotonic_ms() + RENEW_MS.0, wait_ms: RENEW_MS.0 };
+        Self {
+            queue: Queue::new().ok().map_or_else(OnceLock::new, OnceLock::from),
+            bell: (Mutex::new(false), Condvar::new()),
+            dirs: Mutex::default(),
+            renewal: Mutex::new(renewal),
+        }
+    }
+
+    /// Asks again for what was refused, with ever longer pauses.
+    fn renew(&self) {
+        if self.queue.get().is_some_and(|queue| queue.inotify.get().is_some()) {
+            return;
+        }
+        let now_ms = clock::monotonic_ms();
+        let mut renewal = self.renewal.lock().unwrap_or_else(PoisonError::into_inner);
+        if now_ms < renewal.at_ms {
+            return;
+        }
+        renewal.wait_ms = (2 * renewal.wait_ms).min(RENEW_MS.1);
+        renewal.at_ms = now_ms + renewal.wait_ms;
+        match self.queue.get() {
+            Some(queue) => drop(queue.watch_files()),
+            // Whoever waits for the bell now looks again within a poll, and waits for the queue then.
+            None => drop(Queue::new().map(|queue| self.queue.set(queue))),
+        }
     }
 
     pub(super) fn wake(&self) {
-        match &self.queue {
+        match self.queue.get() {
             // Full means that it is already awake.
             Some(queue) => drop(rustix::io::write(&queue.wake, &1_u64.to_ne_bytes())),
             None => {
@@ -97,7 +146,8 @@ impl EventSource {
 
     pub(super) fn add_dir(&self, token: Token, dir: &Path) -> io::Result<()> {
         let flags = WatchFlags::MODIFY | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR;
-        let inotify = self.queue.as_ref().and_then(|queue| queue.inotify.as_ref()).ok_or_else(no_queue)?;
+        self.renew();
+        let inotify = self.queue.get().and_then(|queue| queue.inotify.get()).ok_or_else(no_queue)?;
         // Held over the call, so that no event of the new watch is read before it has a name.
         let mut dirs = self.dirs();
         let watch = inotify::add_watch(inotify, dir, flags)?;
@@ -108,7 +158,7 @@ impl EventSource {
 
     pub(super) fn remove_dir(&self, token: Token) {
         let mut dirs = self.dirs();
-        let inotify = self.queue.as_ref().and_then(|queue| queue.inotify.as_ref());
+        let inotify = self.queue.get().and_then(|queue| queue.inotify.get());
         if let (Some(watch), Some(inotify)) = (dirs.watches.remove(&token), inotify) {
             dirs.tokens.remove(&watch);
             // Fails when the directory is gone, and the watch with it.
@@ -117,7 +167,7 @@ impl EventSource {
     }
 
     pub(super) fn add_process(&self, token: Token, process: &Process) -> io::Result<()> {
-        let queue = self.queue.as_ref().ok_or_else(no_queue)?;
+        let queue = self.queue.get().ok_or_else(no_queue)?;
         match epoll::add(&queue.epoll, process, EventData::new_u64(token.0), EventFlags::IN) {
             // It is watched already.
             Ok(()) | Err(Errno::EXIST) => Ok(()),
@@ -126,7 +176,7 @@ impl EventSource {
     }
 
     pub(super) fn remove_process(&self, process: &Process) {
-        if let Some(queue) = &self.queue {
+        if let Some(queue) = self.queue.get() {
             // Closing the descriptor removes it as well.
             let _ = epoll::delete(&queue.epoll, process);
         }
@@ -134,7 +184,7 @@ impl EventSource {
 
     /// Waits for events, at most this long.
     pub(super) fn wait(&self, timeout_ms: Option<u64>, signs: &mut Vec<WatchEvent>) {
-        let Some(queue) = &self.queue else { return self.wait_for_bell(timeout_ms) };
+        let Some(queue) = self.queue.get() else { return self.wait_for_bell(timeout_ms) };
         let timeout = timeout_ms.map(|ms| Timespec {
             tv_sec: i64::try_from(ms / 1000).unwrap_or(i64::MAX),
             tv_nsec: i64::try_from((ms % 1000) * 1_000_000).unwrap_or(0),
@@ -146,7 +196,7 @@ impl EventSource {
         for event in events {
             match event.data.u64() {
                 WAKE => drop(rustix::io::read(&queue.wake, &mut [0; 8])),
-                FILES => queue.inotify.iter().for_each(|inotify| self.read_files(inotify, signs)),
+                FILES => queue.inotify.get().into_iter().for_each(|inotify| self.read_files(inotify, signs)),
                 token => signs.push(WatchEvent::Exited(Token(token))),
             }
         }

@@ -191,6 +191,8 @@ pub(super) struct State {
     leaving: BTreeMap<Token, (u32, Option<Process>)>,
     /// When bundles that the system does not watch were last looked at.
     polled_at_ms: u64,
+    /// The system had no watch left when that was last asked for.
+    lacking: bool,
 }
 
 impl State {
@@ -236,8 +238,12 @@ impl State {
         self.entries.get(&key)?.code
     }
 
-    pub(super) fn lacks_watches(&self) -> bool {
-        self.entries.values().any(|entry| entry.dir_refused)
+    /// Whether bundles are looked at for want of a watch. With no bundle at all nothing new is known.
+    pub(super) fn lacks_watches(&mut self) -> bool {
+        if !self.entries.is_empty() {
+            self.lacking = self.entries.values().any(|entry| entry.dir_refused);
+        }
+        self.lacking
     }
 
     /// Whether anything has to be looked at because the system does not watch it.

@@ -59,6 +59,12 @@ pub fn lost(state_dir: &Path, known: u64) -> Option<Lost> {
     Some(Lost { known, highest, living })
 }
 
+/// The highest attempt that has a bundle.
+pub fn highest(state_dir: &Path) -> Option<u64> {
+    let names = std::fs::read_dir(state_dir.join("attempts")).ok()?.flatten().map(|entry| entry.file_name());
+    names.filter_map(|name| number(name.to_str()?)).max()
+}
+
 /// The attempt that a bundle is called after, set aside or not.
 fn number(name: &str) -> Option<u64> {
     let name = name.strip_prefix(ASIDE).unwrap_or(name);

@@ -13,8 +13,7 @@ use rekindle_core::input::Refused;
 use rekindle_core::refusal::Refusal;
 use rekindle_core::report::{CheckResult, Evidence, HealthResult};
 use rekindle_shim::bundle::{self, Bundle, ExitRecord, Output, Spec, Stdin, VERSION};
-use rekindle_shim::refusal::is_refusal;
-use rekindle_shim::{EXIT_REFUSED, clock};
+use rekindle_shim::{EXIT_SPEC, clock};
 
 use super::{Shared, allowance, disk, open_plain};
 use crate::agents;
@@ -319,10 +318,11 @@ fn run_spec(shared: &Shared, dir: &Path, spec: &Spec) -> Result<ExitRecord, Trou
             Probe::Finished(record) => return finished(shared, *record),
             Probe::ShimDied(record) => {
                 let _ended = supervise::end_lost_tree(&record, &spec.nonce);
-                return Err(Trouble::Wrong("its supervisor was killed".to_owned()));
+                // How it would have ended is unknown: that says nothing about the work.
+                return Err(Trouble::Refused(refusal::killed_check()));
             }
-            Probe::NeverStarted(_) if code == Some(i32::from(EXIT_REFUSED)) => {
-                return Err(Trouble::Refused(refusal::of_shim(dir, &shared.state_dir)));
+            Probe::NeverStarted(_) if code != Some(i32::from(EXIT_SPEC)) => {
+                return Err(Trouble::Refused(refusal::of_shim(dir, &shared.state_dir, code)));
             }
             // It lives, or there is no room to look whether it does.
             Probe::Unknown(_) | Probe::Alive(_) | Probe::Unresponsive { .. } if !over => {
@@ -335,10 +335,7 @@ fn run_spec(shared: &Shared, dir: &Path, spec: &Spec) -> Result<ExitRecord, Trou
 
 /// A check that the machine had no room to begin was not run.
 fn finished(shared: &Shared, record: ExitRecord) -> Result<ExitRecord, Trouble> {
-    match record.start_error.as_ref().filter(|error| is_refusal(error.errno)) {
-        Some(error) => Err(Trouble::Refused(refusal::words(error.errno, &shared.state_dir))),
-        None => Ok(record),
-    }
+    refusal::of_exit(&record, &shared.state_dir).map_or(Ok(record), |refusal| Err(Trouble::Refused(refusal)))
 }
 
 fn wait_for_end(dir: &Path, budget: Duration) -> Option<()> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use rekindle_core::brief;
 use rekindle_core::ids::AttemptId;
 use rekindle_core::input::Refused;
+use rekindle_core::refusal::Refusal;
 use rekindle_shim::bundle::{Output, Spec, VERSION};
 
 use super::{Shared, baseline, bundles, cli_session, disk};
@@ -69,15 +70,17 @@ impl Launches {
 
     /// Where memory is tight, those that were begun together are started one after the other, and each looks at what the last
     /// one left. The turn lasts as long as the answer is kept.
-    fn take_turn(&self) -> Result<Option<LaunchTurn<'_>>, Trouble> {
-        if !pressure::is_tight() {
+    fn take_turn(&self, tight: bool, short: impl Fn() -> Option<Refusal>) -> Result<Option<LaunchTurn<'_>>, Trouble> {
+        if !tight {
             return Ok(None);
         }
         let busy = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
         // After the budget it is started all the same: its own look at the memory stays.
         let (mut busy, _) =
             self.next.wait_timeout_while(busy, TURN_BUDGET, |busy| *busy).unwrap_or_else(PoisonError::into_inner);
-        if let Some(refusal) = pressure::memory() {
+        if let Some(refusal) = short() {
+            // The next one is told too, instead of waiting for a turn that nobody has.
+            self.next.notify_one();
             return Err(Trouble::Refused(refusal));
         }
         *busy = true;
@@ -119,7 +122,7 @@ pub(super) fn in_background(shared: &Arc<Shared>, order: LaunchOrder) -> Admissi
 
 /// Starts an attempt. An error means that no process was begun: whoever may live is watched instead.
 fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), Trouble> {
-    let _turn = shared.launches.take_turn()?;
+    let _turn = shared.launches.take_turn(pressure::is_tight(), pressure::memory)?;
     let (adapter, program) = shared.adapter(&order.cli).ok_or_else(|| format!("there is no [agents.{}]", order.cli))?;
     let workspace = take_place(shared, &mut order).map_err(|reason| {
         refusal::in_text(&reason, &shared.workspace).map_or(Trouble::Wrong(reason), Trouble::Refused)
@@ -302,4 +305,34 @@ pub(super) fn stop_in_background(shared: &Arc<Shared>, attempt: AttemptId, at_on
     };
     // Without a thread the order is given again when the stop is overdue.
     let _ordered_again_later = std::thread::Builder::new().name("stop".to_owned()).spawn(stop);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn where_memory_is_tight_each_start_sees_what_the_last_one_took() {
+        const ROOM: usize = 2;
+        let (launches, taken, refused) = (Launches::default(), AtomicUsize::new(0), AtomicUsize::new(0));
+        let full =
+            || (taken.load(Ordering::SeqCst) >= ROOM).then(|| Refusal { reason: "full".into(), hint: String::new() });
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| match launches.take_turn(true, full) {
+                    // It takes its memory while it has the turn: begun together, all would have found room.
+                    Ok(turn) => {
+                        assert!(turn.is_some(), "tight, and nobody waits");
+                        taken.fetch_add(1, Ordering::SeqCst);
+                        drop(turn);
+                    }
+                    Err(_) => drop(refused.fetch_add(1, Ordering::SeqCst)),
+                });
+            }
+        });
+        assert_eq!((taken.into_inner(), refused.into_inner()), (ROOM, 2));
+        assert!(launches.take_turn(false, || None).is_ok_and(|turn| turn.is_none()), "with room nobody waits");
+    }
 }

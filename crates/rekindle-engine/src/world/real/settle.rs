@@ -5,20 +5,31 @@ use std::path::Path;
 use rekindle_core::ids::{AttemptId, Epoch};
 use rekindle_core::input::Found;
 use rekindle_core::report::Exit;
-use rekindle_shim::bundle::ExitRecord;
-use rekindle_shim::refusal::{is_refusal, is_refused};
+use rekindle_shim::bundle::{Bundle, ExitRecord, ShimRecord};
+use rekindle_shim::refusal::is_refused;
 
 use super::{RealWorld, bundles};
 use crate::refusal;
 use crate::supervise::{self, BundleKey, Probe};
 
 impl RealWorld {
-    /// Its agent never ran. A shim of ours that had no room says so by its exit code.
+    /// Its agent never ran, which costs nothing; only a bundle that cannot be understood is the attempt's own fault.
     fn never_started(&self, id: AttemptId) -> Found {
-        if self.shared.watch.shim_code(BundleKey(id.0)) != Some(i32::from(rekindle_shim::EXIT_REFUSED)) {
-            return Found::NeverStarted;
+        let bundle = self.shared.bundle(id);
+        let Some(code) = self.shared.watch.shim_code(BundleKey(id.0)) else { return Found::NeverStarted };
+        let refusal = refusal::of_shim(&bundle, &self.shared.bundles, Some(code));
+        if code == i32::from(rekindle_shim::EXIT_SPEC) {
+            return Found::Finished(Exit { start_error: Some(refusal.reason), ..Exit::default() });
         }
-        Found::Refused(refusal::of_shim(&self.shared.bundle(id), &self.shared.bundles))
+        Found::Refused(refusal)
+    }
+
+    /// A dead shim's tree has been ended: whether its agent ever ran is known by the stub's mark.
+    fn lost(&self, id: AttemptId, record: &ShimRecord) -> Found {
+        match Bundle::open(&self.shared.bundle(id)) {
+            Ok(Some(bundle)) if bundle.never_began(record) => self.never_started(id),
+            _ => Found::Lost,
+        }
     }
 
     /// From what a bundle says to what became of the attempt; what a dead shim left is ended here.
@@ -41,7 +52,7 @@ impl RealWorld {
                 Found::Unresponsive
             }
             Probe::ShimDied(record) => match supervise::end_lost_tree(&record, &nonce) {
-                Ok(_) => Found::Lost,
+                Ok(_) => self.lost(id, &record),
                 Err(supervise::LostError::ShimAlive) => Found::Unresponsive,
                 // What may live is not given up for want of a descriptor.
                 Err(supervise::LostError::Io(error)) if is_refused(&error) => Found::Unresponsive,
@@ -71,14 +82,13 @@ impl RealWorld {
 }
 
 fn exit_of(record: &ExitRecord, bundles: &Path) -> Exit {
-    let refused = record.start_error.as_ref().filter(|error| is_refusal(error.errno));
     Exit {
         code: record.code,
         signal: record.signal,
         start_error: record.start_error.as_ref().map(|error| error.text.clone()),
         out_of_memory: record.out_of_memory.is_some(),
         memory_cap: record.out_of_memory.as_ref().and_then(|found| found.cap),
-        refused: refused.map(|error| refusal::words(error.errno, bundles)),
+        refused: refusal::of_exit(record, bundles),
         by_itself: record.start_error.is_none() && !record.stop_requested && !record.timed_out,
     }
 }

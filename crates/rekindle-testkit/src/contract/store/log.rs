@@ -66,6 +66,8 @@ pub(super) fn since(make: Maker<'_>) {
     for attempt in 0..6 {
         let of_it: Vec<StoredLine> = all.iter().filter(|l| l.line.attempt == attempt).cloned().collect();
         assert_eq!(store.attempt_lines(attempt, 0, 1_000).expect("lines"), of_it, "an attempt's own lines");
+        let newest = of_it[of_it.len().saturating_sub(2)..].to_vec();
+        assert_eq!(store.attempt_tail(attempt, 2).expect("lines"), newest, "its last lines");
         let places: Vec<u64> = of_it.iter().map(|l| l.seq).collect();
         assert_eq!(store.attempt_places(attempt, 0, 1_000).expect("places"), places, "their places");
         if let [first, second, ..] = places[..] {

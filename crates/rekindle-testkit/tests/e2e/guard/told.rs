@@ -329,7 +329,7 @@ fn a_team_is_told_of_as_facts() {
     std::fs::write(team.join("config.json"), config.to_string()).expect("its file");
     lead.works("s");
     let told = assert_kept(lead.compact("s"));
-    for words in ["exec-plan", "ada (dev)", "grace", "config.json", "working ones are left alone", "importer.rs"] {
+    for words in ["exec-plan", "ada (dev)", "grace", "config.json", "leave working ones alone", "importer.rs"] {
         assert!(told.contains(words), "{words}: {told}");
     }
     assert!(told.contains("1 are not there: importer.rs"), "what is on the disk is a fact: {told}");

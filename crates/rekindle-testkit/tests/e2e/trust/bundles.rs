@@ -40,6 +40,100 @@ fn a_lost_log_is_a_question_and_no_old_bundle_completes_another_plans_task() {
     assert_eq!(again.code, Some(0), "it is asked once: {again:?}");
 }
 
+/// The copies of the log, as they stand.
+const COPIES: [&str; 5] = ["state.db", "state.db-wal", "state.db-shm", "shadow", "backups"];
+
+/// Copies the log to another place, or back.
+fn copy_log(from: &std::path::Path, to: &std::path::Path) {
+    std::fs::create_dir_all(to).expect("a place");
+    for name in COPIES.iter().filter(|name| from.join(name).exists()) {
+        duplicate(&from.join(name), &to.join(name));
+    }
+}
+
+/// A log that ends before the newest attempt, because every copy of it is old.
+pub fn with_an_old_log() -> Rig {
+    let rig = Rig::new(PLAN, AGENT).with("\n[notify]\ncommand = [\"/bin/sh\", \"./tell.sh\"]\n");
+    rig.write("tell.sh", "echo \"$1\" >> alerts\n");
+    rig.finish();
+    copy_log(&rig.state(), &rig.outside("old"));
+    assert_eq!(rig.start(&["run", "plan.md", "--again"]).end().code, Some(0), "{}", rig.story());
+    copy_log(&rig.state(), &rig.outside("new"));
+    lose_the_log(&rig);
+    copy_log(&rig.outside("old"), &rig.state());
+    rig
+}
+
+#[test]
+fn lost_events_are_question_0_in_every_view() {
+    let rig = with_an_old_log();
+    let words = "its log ends at attempt 1, bundles go up to 2";
+    assert_eq!(rig.status()["questions"], 1);
+    let shown = rig.rekindle(&["status"]);
+    assert!(shown.err.contains("question 0 from rekindle") && shown.err.contains("rekindle answer 0"), "{shown:?}");
+    let asked = rig.ok(&["questions"]);
+    for part in [
+        words,
+        "1. forget",
+        "2. restore",
+        "forget: the run goes on",
+        "restore: nothing is started",
+        "rekindle answer 0",
+    ] {
+        assert!(asked.contains(part), "{part}: {asked}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&rig.ok(&["questions", "--json"])).expect("JSON");
+    assert_eq!((&json[0]["id"], &json[0]["options"]), (&0.into(), &serde_json::json!(["forget", "restore"])), "{json}");
+    let served = crate::serve::Served::start(&rig, &[]);
+    let page = served.get("/questions").body;
+    assert!(page.contains(words) && page.contains("/api/questions/0/answer"), "{page}");
+    let refused = rig.start(&["run", "plan.md", "--again"]).end();
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.err.contains("rekindle answer 0 forget"), "{refused:?}");
+    let told = rig.lines("alerts").join("\n");
+    assert!(told.contains(words), "nobody at a terminal was told: {told}");
+    let unknown = rig.rekindle(&["answer", "0", "perhaps"]);
+    assert_eq!(unknown.code, Some(1), "{unknown:?}");
+    // The dashboard's answer is the same one.
+    let answered = served.post("/api/questions/0/answer", "{\"answer\": \"forget\"}");
+    assert_eq!(answered.status, 200, "{}", answered.body);
+    served.end(rustix::process::Signal::TERM);
+    assert_eq!(rig.status()["questions"], 0);
+    let ended = rig.start(&["run", "plan.md", "--again"]).end();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(rig.events_of("attempts_lost").len(), 1, "the log says so");
+    assert!(rig.state().join("attempts/00000003/exit.json").exists(), "numbers go on above every bundle");
+    assert_eq!(rig.status()["questions"], 0);
+}
+
+#[test]
+fn a_log_that_is_put_back_answers_question_0() {
+    let rig = with_an_old_log();
+    let waiting = rig.rekindle(&["answer", "0", "restore"]);
+    assert_eq!(waiting.code, Some(1), "{waiting:?}");
+    assert!(waiting.err.contains("nothing is restored yet") && waiting.err.contains("state.db"), "{waiting:?}");
+    lose_the_log(&rig);
+    copy_log(&rig.outside("new"), &rig.state());
+    assert_eq!(rig.rekindle(&["answer", "0", "restore"]).code, Some(0));
+    assert_eq!(rig.status()["questions"], 0);
+    assert_eq!(rig.start(&["run", "plan.md", "--again"]).end().code, Some(0), "{}", rig.story());
+    assert!(rig.events_of("attempts_lost").is_empty(), "nothing was given up");
+    rig.audit();
+}
+
+#[test]
+fn question_0_is_asked_also_where_no_run_is_left_to_show() {
+    let rig = Rig::new(PLAN, AGENT);
+    rig.finish();
+    lose_the_log(&rig);
+    let shown = rig.rekindle(&["status"]);
+    assert!(shown.err.contains("question 0 from rekindle"), "{shown:?}");
+    assert!(rig.ok(&["questions"]).contains("its log ends at attempt 0, bundles go up to 1"));
+    assert_eq!(rig.status()["questions"], 1);
+    assert_eq!(rig.rekindle(&["answer", "0", "forget"]).code, Some(0));
+    assert_eq!(rig.finish().code, Some(0));
+}
+
 #[test]
 fn while_an_agent_of_a_lost_attempt_works_nobody_is_started_beside_it() {
     let rig = Rig::new(PLAN, "echo x >> ran\ntouch here\n$FAKE wait go\nrekindle task done $REKINDLE_TASK\n");
@@ -51,6 +145,8 @@ fn while_an_agent_of_a_lost_attempt_works_nobody_is_started_beside_it() {
     let refused = rig.start(&["run", "plan.md", "--forget-lost"]).end();
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.err.contains(&format!("process {agent}")), "it says who works: {refused:?}");
+    let answered = rig.rekindle(&["answer", "0", "forget"]);
+    assert!(answered.code == Some(1) && answered.err.contains(&format!("process {agent}")), "{answered:?}");
     assert_eq!(rig.lines("ran").len(), 1, "no second agent");
     rig.touch("go");
     rig.until("the end of the lost attempt", || rig.state().join("attempts/00000001/exit.json").exists().then_some(()));

@@ -24,6 +24,7 @@ pub(super) fn try_all(config: &Config, ui: &Ui) -> Vec<Finding> {
         run: "test".to_owned(),
         plan: "test".to_owned(),
         task: None,
+        evidence: Vec::new(),
         time: clock::wall(),
     };
     // Whatever is chosen for a run, this is to be heard.

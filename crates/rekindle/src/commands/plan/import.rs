@@ -13,16 +13,18 @@ use crate::commands::Context;
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::output_file::{self, Existing};
+use crate::plan_file::typed;
 use crate::ui::one_line;
 
-/// Make a plan from another tool's tasks
+/// Make a plan from a document or another tool's tasks
 ///
-/// Reads spec-kit, Task Master, beads, Claude task files, OpenSpec and Kiro checklists, and GitHub issues through `gh`. The plan
-/// goes to standard output or --out, what could not be carried over to standard error. The source is never changed. Imported
-/// text is quoted and adds no checks: read the plan and add `- accept: COMMAND` where you can.
+/// Reads Markdown as people write it, spec-kit, Task Master, beads, Claude task files, OpenSpec and Kiro checklists, and GitHub
+/// issues through `gh`. The plan goes to standard output or --out; what could not be carried over, and what was assumed, to
+/// standard error. The source is never changed. Imported text is quoted. Only a Markdown document brings checks, from its
+/// sections about verification: read them before you run the plan.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  rekindle plan import --out plan.md\n  rekindle plan import specs/001-albums/tasks.md\n  rekindle plan import ~/.claude/tasks/my-list --from claude-tasks\n  rekindle plan import owner/repo --from github --label ready"
+    after_help = "Examples:\n  rekindle plan import --from markdown notes.md --out plan.md\n  rekindle plan import --out plan.md\n  rekindle plan import specs/001-albums/tasks.md\n  rekindle plan import ~/.claude/tasks/my-list --from claude-tasks\n  rekindle plan import owner/repo --from github --label ready"
 )]
 pub(super) struct ImportArgs {
     /// A file or folder, or OWNER/REPO for GitHub [default: what is found in this project]
@@ -64,6 +66,8 @@ enum From {
     Kiro,
     /// Issues, through the `gh` program
     Github,
+    /// Any Markdown document: headings, lists, checklists, tables
+    Markdown,
 }
 
 impl From {
@@ -76,6 +80,7 @@ impl From {
             From::Openspec => Format::OpenSpec,
             From::Kiro => Format::Kiro,
             From::Github => Format::GitHub,
+            From::Markdown => Format::Markdown,
         }
     }
 }
@@ -112,15 +117,29 @@ fn refused(place: &str, error: &ImportError) -> CliError {
 }
 
 fn tell(format: Format, place: &str, imported: &Imported, args: &ImportArgs, context: &Context) {
-    let Imported { tasks, done, remarks, .. } = imported;
+    let Imported { tasks, done, checks, remarks, .. } = imported;
     let named = if *tasks == 1 { "task" } else { "tasks" };
     let complete = if *done == 0 { String::new() } else { format!(", {done} of them complete") };
     context.ui.say(&format!("{tasks} {named}{complete} from {} ({})", one_line(place), format.name()));
     for remark in remarks {
         context.ui.warn(&one_line(remark));
     }
-    context.ui.hint("nothing imported has checks: add `- accept: COMMAND` to tasks, so that rekindle can prove them");
-    if let Some(out) = args.out.as_ref().filter(|out| out.as_os_str() != output_file::STANDARD_OUTPUT) {
-        context.ui.hint(&format!("check it: rekindle plan check {}", out.display()));
+    let out = args.out.as_ref().filter(|out| out.as_os_str() != output_file::STANDARD_OUTPUT);
+    match checks {
+        0 => context
+            .ui
+            .hint("nothing imported has checks: add `- accept: COMMAND` to tasks, so that rekindle can prove them"),
+        1 => context.ui.hint("1 command of the document became a check, which a run will execute: read it"),
+        many => {
+            context
+                .ui
+                .hint(&format!("{many} commands of the document became checks, which a run will execute: read them"));
+        }
+    }
+    if let Some(out) = out {
+        if *checks > 0 {
+            context.ui.hint(&format!("see the commands: rekindle plan show {} --commands", typed(out)));
+        }
+        context.ui.hint(&format!("check it: rekindle plan check {}", typed(out)));
     }
 }

@@ -21,6 +21,7 @@ use super::watch::{self, Progress, Watcher};
 use crate::commands::Context;
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
+use crate::lost;
 use crate::ui::Ui;
 
 /// How long the view may take to show the end before this process leaves without it: its terminal may be blocked.
@@ -78,6 +79,7 @@ fn tell(ui: Ui, notice: &Notice) {
             ui.warn(&lack.reason);
             ui.hint(&lack.hint);
         }
+        Notice::Watching => ui.say("the system has file watches again: agents are no longer polled"),
         Notice::Written => ui.say("the state can be written again"),
     }
 }
@@ -106,12 +108,7 @@ pub(crate) fn coordinator_error(error: rekindle_engine::coordinator::Error) -> C
         error @ Error::Deleted(_) => CliError::internal("the coordinator cannot go on")
             .because(&error)
             .hint("what the agents did is in the project's files; begin again: rekindle run"),
-        Error::AttemptsLost(lost) if !lost.living.is_empty() => {
-            CliError::usage(lost.to_string()).hint("wait for it to end, or end it, then ask again: rekindle run PLAN")
-        }
-        Error::AttemptsLost(lost) => CliError::usage(lost.to_string())
-            .hint("put the newest state.db, shadow and backups back into the state directory")
-            .hint("or go on without what was lost: rekindle run PLAN --forget-lost"),
+        Error::AttemptsLost(lost) => lost::refusal(&lost),
         other => CliError::internal("the coordinator cannot go on").because(&other),
     }
 }

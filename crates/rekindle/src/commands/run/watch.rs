@@ -224,8 +224,7 @@ impl Screen {
 
     fn line(&self, picture: &Picture, told: &Told, time: Time, task: &str) -> String {
         let counts = picture.counts();
-        let ended = counts.complete + counts.failed + counts.skipped;
-        let (elapsed_ms, progress) = (time.since_ms(picture.run.started_at), (ended, counts.all));
+        let (elapsed_ms, progress) = (time.since_ms(picture.run.started_at), (counts.complete, counts.all));
         let Told { verb, tone, text } = told;
         self.ui.rendered(&StatusLine { verb, tone: *tone, elapsed_ms, progress, task, text })
     }
@@ -253,8 +252,12 @@ impl Screen {
                 let (end, words) = last_words::apart(&told.text);
                 let words = words.map(|words| format!("{BELOW}its last words: {}", one_line(words)));
                 told.text = end.to_owned();
+                if let Some(number) = attempt_number(picture, event) {
+                    told.text = format!("attempt {number}: {}", told.text);
+                }
                 shown.push(line(&told, Time(event.time_ms), &task));
                 shown.extend(words);
+                shown.extend(output_of(picture, event));
             }
             shown.extend(choices(event));
         }
@@ -270,6 +273,39 @@ impl Screen {
     fn complaints(&self) -> Vec<String> {
         self.alerts.complaints.take().iter().map(|text| format!("{BELOW}{}", one_line(text))).collect()
     }
+}
+
+/// Which attempt at its task an event is about, where it tells of its beginning or end.
+fn attempt_number(picture: &Picture, event: &StoredEvent) -> Option<u32> {
+    let body = story::body(event)?;
+    let task = event.task.as_deref().and_then(|id| picture.task(id)).map(|task| &task.id)?;
+    let attempt = match &body {
+        Body::Attempt(AttemptEvent::Redispatched { .. }) => {
+            let epoch = event.epoch?;
+            picture.attempts_of(task).find(|row| row.epoch.0 == epoch).map(|row| row.attempt)?
+        }
+        Body::Attempt(
+            AttemptEvent::AgentCrashed { attempt, .. }
+            | AttemptEvent::AttemptEnded { attempt, .. }
+            | AttemptEvent::AgentHung { attempt, .. }
+            | AttemptEvent::RoleTimeout { attempt, .. },
+        ) => *attempt,
+        _ => return None,
+    };
+    Some(picture.number_of(task, attempt)).filter(|number| *number > 0)
+}
+
+/// What an agent printed before the end that an event tells, where it failed.
+fn output_of(picture: &Picture, event: &StoredEvent) -> Vec<String> {
+    let ended = story::body(event).filter(|body| {
+        matches!(body, Body::Attempt(AttemptEvent::AgentCrashed { .. } | AttemptEvent::AttemptEnded { .. }))
+    });
+    let attempt = ended.and_then(|body| story::attempt_of(&body));
+    let outputs = picture.outputs.values().filter(|output| Some(output.attempt) == attempt);
+    outputs
+        .take(1)
+        .flat_map(|output| output.shown().map(|line| format!("{BELOW}| {line}")).collect::<Vec<_>>())
+        .collect()
 }
 
 /// Whether an event rings the bell.

@@ -2,12 +2,13 @@
 
 use clap::Args;
 use rekindle_core::review::{GivenVerdict, Rework, Stage, Verdict};
-use rekindle_core::view::TaskRow;
+use rekindle_core::view::{TaskRow, ToldRow};
 use serde::Serialize;
 
 use crate::commands::Context;
 use crate::error::Result;
 use crate::exit_code::Exit;
+use crate::picture::{Picture, standing};
 use crate::story;
 use crate::ui::{Align, Table, Tone, harmless, one_line, stamp};
 
@@ -16,6 +17,9 @@ pub(super) struct ListArgs {
     /// Print a JSON list
     #[arg(long)]
     json: bool,
+    /// The run: its id or the beginning of it [default: the newest]
+    #[arg(long, value_name = "ID")]
+    run: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -29,37 +33,76 @@ pub(super) struct ShowArgs {
 
 /// A task in a list, for programs.
 #[derive(Serialize)]
-struct LineJson<'a> {
-    id: &'a str,
-    title: &'a str,
-    state: &'a str,
+struct LineJson {
+    id: String,
+    title: String,
+    state: String,
     epoch: u64,
 }
 
 /// Lists tasks: an agent's own, or the run's.
 pub(super) fn list(args: &ListArgs, context: &Context) -> Result<Exit> {
-    let lines: Vec<(String, String, String, u64)> = match context.agent() {
-        Some(agent) => {
-            let tasks = agent.tasks()?.into_iter();
-            tasks.map(|task| (task.id.into(), task.title, task.state, task.epoch.0)).collect()
+    if let Some(agent) = context.agent() {
+        let tasks = agent.tasks()?.into_iter();
+        let lines = tasks.map(|task| {
+            let (id, title, state, epoch) = (task.id.to_string(), task.title, task.state, task.epoch.0);
+            Line { word: state.replace('_', " "), tone: Tone::of_state(&state), id, title, state, epoch, waits: None }
+        });
+        return print(args, lines.collect(), None, context);
+    }
+    let view = context.view()?;
+    let run = view.chosen(args.run.as_deref())?;
+    let coordinator = view.coordinator()?.map(|owner| owner.map_or(0, |owner| owner.pid));
+    let picture = Picture::of_rows(&run, coordinator)?;
+    let lines = picture.tasks.iter().map(|task| {
+        let stands = standing::of(&picture, task);
+        Line {
+            id: task.id.to_string(),
+            title: task.title.clone(),
+            state: task.state.clone(),
+            epoch: task.epoch.0,
+            word: stands.word.to_owned(),
+            tone: stands.tone,
+            waits: stands.note.filter(|_| picture.waits_for(&task.id).is_some()),
         }
-        None => {
-            let view = context.view()?;
-            let tasks = view.the_run()?.tasks()?.into_iter();
-            tasks.map(|task| (task.id.into(), task.title, task.state, task.epoch.0)).collect()
-        }
-    };
+    });
+    print(args, lines.collect(), Some(picture.counts().words()), context)
+}
+
+/// A task in a list, for people and for programs.
+struct Line {
+    id: String,
+    title: String,
+    state: String,
+    epoch: u64,
+    word: String,
+    tone: Tone,
+    /// What it waits for, in words.
+    waits: Option<String>,
+}
+
+fn print(args: &ListArgs, lines: Vec<Line>, counts: Option<String>, context: &Context) -> Result<Exit> {
     if args.json {
-        let lines = lines.iter().map(|(id, title, state, epoch)| LineJson { id, title, state, epoch: *epoch });
-        context.ui.json(&lines.collect::<Vec<_>>())?;
+        let json = |line: &Line| LineJson {
+            id: line.id.clone(),
+            title: line.title.clone(),
+            state: line.state.clone(),
+            epoch: line.epoch,
+        };
+        context.ui.json(&lines.iter().map(json).collect::<Vec<_>>())?;
         return Ok(Exit::Success);
     }
     let mut table = Table::new(&[("TASK", Align::Left), ("STATE", Align::Left), ("TITLE", Align::Left)]);
-    for (id, title, state, _) in lines {
-        let tone = Tone::of_state(&state);
-        table.row([(id, Some(Tone::Strong)), (state, Some(tone)), (title, None)]);
+    for line in lines {
+        let waits = line.waits.map(|waits| format!(" ({waits})")).unwrap_or_default();
+        table.row([
+            (line.id, Some(Tone::Strong)),
+            (line.word, Some(line.tone)),
+            (format!("{}{waits}", line.title), None),
+        ]);
     }
     context.ui.line(&table.render(context.ui.paint(), context.ui.width()))?;
+    counts.map_or(Ok(()), |counts| context.ui.line(&counts))?;
     Ok(Exit::Success)
 }
 
@@ -116,9 +159,16 @@ fn facts(task: &TaskRow, last_words: Option<String>) -> Vec<(&'static str, Strin
         ("done", checkpoint.map(|checkpoint| checkpoint.completed.join("; ")).unwrap_or_default()),
         ("left", checkpoint.map(|checkpoint| checkpoint.remaining.join("; ")).unwrap_or_default()),
     ];
+    facts.extend(task.told.iter().map(|told| ("told", told_words(told))));
     facts.extend(task.verdicts.iter().map(|given| ("verdict", verdict(given))));
     facts.retain(|(_, value)| !value.is_empty());
     facts
+}
+
+/// A message to its agent, with how it was delivered.
+fn told_words(told: &ToldRow) -> String {
+    let text = if told.given_back { "what you changed while you held it" } else { &told.text };
+    format!("message {}: {text} ({})", told.number, told.standing())
 }
 
 /// The stage where an open task stands; an ended one stands nowhere.

@@ -86,6 +86,17 @@ async function answer(form, chosen) {
   }
 }
 
+/** Takes an order back that was not acted on yet. */
+async function takeBack(button) {
+  button.disabled = true;
+  try {
+    say((await post(button.dataset.post)).done ?? "taken back");
+  } catch (error) {
+    say(error.message);
+  }
+  refresh();
+}
+
 /** Asks for the act of a button. */
 export function askFor(button) {
   const { act, post: place, consequence } = button.dataset;
@@ -99,6 +110,8 @@ export function startActs() {
     // No submit buttons: Enter in the field must not choose the first option.
     const option = event.target.closest?.(".options button");
     if (option) answer(option.form, option.value);
+    const undo = event.target.closest?.("button.undo");
+    if (undo) takeBack(undo);
   });
   document.addEventListener("submit", (event) => {
     const form = event.target.closest?.("form[data-answer]");

@@ -10,6 +10,7 @@ function count() {
   const now = Date.now();
   for (const time of document.querySelectorAll("time.count")) {
     const { until, since } = time.dataset;
+    if (!until && !since) continue;
     const ms = until ? Number(until) - now : now - Number(since);
     const text = ms <= 0 && until ? "a moment" : elapsed(Math.max(0, ms));
     if (time.textContent !== text) time.textContent = text;

@@ -124,7 +124,7 @@ function speak() {
   const fresh = [...news.children].filter((item) => Number(item.dataset.seq) > spoken);
   const words = spoken ? fresh.slice(-3).map((item) => item.textContent) : [];
   const now = Number(news.dataset.done);
-  if (done >= 0 && now > done) words.push(`${now} of ${news.dataset.all} tasks done`);
+  if (done >= 0 && now > done) words.push(`${now} of ${news.dataset.all} tasks complete`);
   for (const item of fresh) spoken = Math.max(spoken, Number(item.dataset.seq));
   spoken = spoken || 1;
   done = now;
@@ -148,7 +148,10 @@ function gone(which) {
   if (!notice) return;
   for (const words of notice.querySelectorAll("p")) words.hidden = words.id !== which;
   const since = document.getElementById("gone-since");
-  if (which && notice.hidden) since.dataset.since = String(Date.now());
+  if (which && notice.hidden) {
+    since.dataset.since = String(Date.now());
+    since.textContent = "a moment";
+  }
   notice.hidden = !which;
 }
 

@@ -247,7 +247,7 @@ class Log {
       no.textContent = label;
       no.setAttribute("href", `#L${label}`);
     }
-    at.textContent = line ? clock(line.time) : "";
+    at.textContent = line ? line.at : "";
     mark.textContent = error ? "err" : "";
     text.textContent = line ? line.text.replaceAll("\n", " ") + (line.torn ? " (torn)" : "") : "…";
   }
@@ -413,12 +413,6 @@ function newRow() {
     return part;
   }));
   return row;
-}
-
-function clock(stamp) {
-  const time = new Date(stamp);
-  const two = (n) => String(n).padStart(2, "0");
-  return `${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}`;
 }
 
 let log = null;

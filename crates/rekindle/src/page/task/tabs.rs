@@ -53,7 +53,7 @@ pub(super) fn why(visit: &Visit<'_>, task: &TaskRow) -> Result<Markup> {
 }
 
 /// What the checks saw, and what reviewers said.
-pub(super) fn checks(visit: &Visit<'_>, task: &TaskRow) -> Result<Markup> {
+pub(super) fn checks(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Result<Markup> {
     let task = visit.read(|run| Ok(run.with_outputs(task.clone())))?;
     Ok(html! {
         @match &task.evidence {
@@ -67,7 +67,7 @@ pub(super) fn checks(visit: &Visit<'_>, task: &TaskRow) -> Result<Markup> {
         }
         @if !task.verdicts.is_empty() {
             h2 { "Verdicts" }
-            ol.story { @for verdict in &task.verdicts { (verdict_of(verdict)) } }
+            ol.story { @for verdict in &task.verdicts { (verdict_of(picture, &task, verdict)) } }
         }
     })
 }
@@ -112,7 +112,7 @@ fn check_of(check: &CheckResult, origin: Option<Origin>) -> Markup {
     }
 }
 
-fn verdict_of(given: &GivenVerdict) -> Markup {
+fn verdict_of(picture: &Picture, task: &TaskRow, given: &GivenVerdict) -> Markup {
     let (symbol, word, tone) = match given.verdict {
         Verdict::Pass => ("✔", "pass", Tone::Good),
         Verdict::Fail => ("✖", "fail", Tone::Error),
@@ -120,7 +120,7 @@ fn verdict_of(given: &GivenVerdict) -> Markup {
     };
     html! {
         li {
-            (parts::pill(symbol, word, tone)) " " span.dim { (given.role) " in attempt " (given.attempt.0) }
+            (parts::pill(symbol, word, tone)) " " span.dim { (given.role) " in attempt " (picture.number_of(&task.id, given.attempt)) }
             ul.evidence {
                 @for issue in &given.findings.issues { li { span.t-error { "issue " } (one_line(issue)) } }
                 @for required in &given.findings.required { li { span.t-warn { "required " } (one_line(required)) } }
@@ -184,7 +184,7 @@ pub(super) fn brief(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Mar
     });
     match briefs.take(1).next() {
         Some((attempt, text)) => html! {
-            p.dim { "What attempt " (attempt.attempt.0) " (" (one_line(attempt.name.as_str())) ") was told." }
+            p.dim { "What attempt " (picture.number_of(&task.id, attempt.attempt)) " (" (one_line(attempt.name.as_str())) ") was told." }
             (parts::code(&text, "brief"))
         },
         None => html! { p.dim { "There is no brief: no attempt has started, or it was removed." } },
@@ -198,7 +198,7 @@ pub(super) fn log(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Resul
     };
     let lines = visit.read(|run| run.lines_of(attempt.attempt, 0, 200))?;
     Ok(html! {
-        p { "Attempt " (attempt.attempt.0) ", " (one_line(attempt.name.as_str())) " " a href=(visit.ways.log(attempt.attempt)) { "on its own page" } }
+        p { "Attempt " (picture.number_of(&task.id, attempt.attempt)) ", " (one_line(attempt.name.as_str())) " " a href=(visit.ways.log(attempt.attempt)) { "on its own page" } }
         (crate::page::log::viewer(visit, attempt, 0, &lines))
     })
 }

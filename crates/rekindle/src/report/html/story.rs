@@ -36,6 +36,7 @@ pub(super) fn section(task: &TaskReport, picture: &Picture, newest: &Newest) -> 
             @if let Some((mark, words)) = row.doubt() { p.warn { (mark) ": " (words) "." } }
             (attempts(row, picture))
             (checks(row))
+            (printed(row, picture))
             (verdicts(row))
             @if let Some(rework) = &row.rework {
                 h4 { "Sent back" }
@@ -133,6 +134,15 @@ fn attempt(span: &Span, picture: &Picture) -> Markup {
             }
             td.number { (spent(used.tokens, used.cost_usd)) }
         }
+    }
+}
+
+/// What its agent printed before it failed last.
+pub(super) fn printed(row: &TaskRow, picture: &Picture) -> Markup {
+    let Some(output) = picture.outputs.get(&row.id) else { return html! {} };
+    html! {
+        h4 { (words(&output.heading())) }
+        pre { @for line in output.shown() { (words(line)) "\n" } }
     }
 }
 

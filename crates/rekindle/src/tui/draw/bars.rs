@@ -4,6 +4,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
+use rekindle_core::view::Counts;
 
 use super::super::app::App;
 use super::super::facts;
@@ -15,6 +16,7 @@ use super::put;
 use crate::picture::Picture;
 use crate::picture::history::MarkKind;
 use crate::picture::standing::{self, Urgency};
+use crate::story::person::order_words;
 use crate::ui::{Tone, dollars, elapsed, graphemes, one_line, short_count};
 
 /// Most keys in the footer: more are read by nobody.
@@ -104,10 +106,9 @@ fn counts(app: &App, picture: &Picture) -> Vec<Piece> {
     let asks = picture.open_questions().count();
     let recovered = picture.history.count(MarkKind::Recovery);
     let some = |many: u64, text: String| if many > 0 { text } else { String::new() };
-    let ended = counts.complete + counts.skipped;
     vec![
-        piece(80, bar(ended, counts.all), tone(Tone::Good)),
-        piece(95, format!("{ended}/{} done", counts.all), tone(Tone::Good)),
+        piece(80, bar(counts), tone(Tone::Good)),
+        piece(95, format!("{} complete", counts.progress()), tone(Tone::Good)),
         piece(85, format!("{working} running"), tone(Tone::Active)),
         piece(
             94,
@@ -121,8 +122,8 @@ fn counts(app: &App, picture: &Picture) -> Vec<Piece> {
 }
 
 /// Ten cells that fill up.
-fn bar(done: usize, all: usize) -> String {
-    let full = (done * 10).checked_div(all).unwrap_or(0).min(10);
+fn bar(counts: Counts) -> String {
+    let full = counts.filled(10);
     format!("{}{}", "█".repeat(full), "░".repeat(10 - full))
 }
 
@@ -165,6 +166,14 @@ fn news(app: &App) -> Option<Line<'static>> {
             Span::raw(rest),
         ];
         return Some(Line::from(spans));
+    }
+    // A warning about the key just pressed comes first, the good news that it was taken does not.
+    let warned = app.message.as_ref().is_some_and(|(kind, _)| *kind != Tone::Good);
+    let placed = app.picture.as_ref().and_then(|picture| picture.run.placed.last());
+    if let Some(placed) = placed.filter(|_| !warned) {
+        let left = app.picture.as_ref().map_or(0, |picture| placed.due.since_ms(picture.now)).div_ceil(1_000);
+        let text = format!("{} in {left} s · u takes it back", one_line(&order_words(&placed.order)));
+        return Some(Line::styled(text, tone(Tone::Warning)));
     }
     if let Some((kind, text)) = &app.message {
         return Some(Line::styled(text.clone(), tone(*kind)));

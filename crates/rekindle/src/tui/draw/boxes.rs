@@ -11,7 +11,7 @@ use super::super::edit::LineEdit;
 use super::super::hits::HitList;
 use super::super::keys::HelpLine;
 use super::super::layout::{self, BOX_WIDTH as WIDE, centred, inside, top_for};
-use super::super::popup::{Confirm, CopyMenu, Help, Popup, RunList, SplitBox};
+use super::super::popup::{Confirm, CopyMenu, Help, Popup, RunList, SplitBox, TellBox};
 use super::super::question::AnswerBox;
 use super::super::wide;
 use super::frame_of;
@@ -40,6 +40,7 @@ pub(super) fn draw(app: &App, frame: &mut Frame<'_>) {
     let boxed = match popup {
         Popup::Confirm(confirm) => confirmation(app, confirm, room),
         Popup::Answer(answer) => answering(app, answer, (screen.width, screen.height)),
+        Popup::Tell(tell) => telling(app, tell, room),
         Popup::Split(split) => splitting(app, split, room),
         Popup::Copy(menu) => copying(app, menu, room),
         Popup::Runs(list) => runs(app, list, room),
@@ -115,7 +116,7 @@ fn answering(app: &App, answer: &AnswerBox, screen: (u16, u16)) -> Boxed {
         let chosen = number == answer.at;
         let style = if chosen { app.theme.chosen() } else { Style::new() };
         let mark = if chosen { "(x)" } else { "( )" };
-        lines.push(Line::styled(wide::cut(&format!("{mark} {option}"), room), style));
+        lines.push(Line::styled(wide::cut(&format!("{mark} {}. {option}", number + 1), room), style));
     }
     if all > 0 {
         let mark = if answer.is_writing() { "(x)" } else { "( )" };
@@ -128,6 +129,15 @@ fn answering(app: &App, answer: &AnswerBox, screen: (u16, u16)) -> Boxed {
     }
     let at = lines.len() - 1;
     Boxed { title, lines, at, wide: WIDE }
+}
+
+fn telling(app: &App, tell: &TellBox, room: usize) -> Boxed {
+    let dim = app.theme.tone(Tone::Dim);
+    let mut lines: Vec<Line<'static>> =
+        wide::wrap(&tell.says, room, 0).into_iter().map(|row| Line::styled(row, dim)).collect();
+    lines.push(typed(app, &tell.line, room, true));
+    let at = lines.len() - 1;
+    Boxed { title: format!("tell {}", tell.task), lines, at, wide: WIDE }
 }
 
 fn splitting(app: &App, split: &SplitBox, room: usize) -> Boxed {
@@ -188,7 +198,11 @@ fn hits(app: &App, list: &HitList, room: usize) -> Boxed {
     let above = lines.len();
     for (at, hit) in list.hits.iter().flatten().enumerate() {
         let style = if at == list.at { app.theme.chosen() } else { Style::new() };
-        lines.push(Line::styled(wide::cut(&hit.shown(), room), style));
+        let number = app.picture.as_deref().and_then(|picture| {
+            let row = picture.attempt(hit.place.attempt)?;
+            Some(picture.number_of(row.task.as_ref()?, row.attempt))
+        });
+        lines.push(Line::styled(wide::cut(&hit.shown(number), room), style));
     }
     let title = if list.words.is_empty() { "all logs".to_owned() } else { format!("all logs /{}", list.words) };
     let at = if list.at == 0 { 0 } else { above + list.at };

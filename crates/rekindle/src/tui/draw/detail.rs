@@ -78,7 +78,8 @@ fn question(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let Some(asked) = asked::question(app).filter(|_| area.height > 1) else { return };
     let rows = asked::rows(asked, usize::from(area.width), usize::from(area.height - 1));
     for (at, (tone, text)) in (0..).zip(rows) {
-        put(frame, area, at, Line::styled(text, app.theme.tone(tone)), Style::new());
+        let style = tone.map(|tone| app.theme.tone(tone)).unwrap_or_default();
+        put(frame, area, at, Line::styled(text, style), Style::new());
     }
     let rule = "─".repeat(usize::from(area.width));
     put(frame, area, area.height - 1, Line::styled(rule, app.theme.tone(Tone::Dim)), Style::new());

@@ -304,8 +304,8 @@ fn a_filter_keeps_what_fits_as_one_types_and_esc_drops_it() {
     press(&mut app, &["Enter", "Esc"]);
     assert_eq!(app.tree.rows.len(), all);
     press(&mut app, &["/"]);
-    write(&mut app, "!done");
-    assert_eq!(tasks(&app), 5, "all but the two that are done");
+    write(&mut app, "!complete");
+    assert_eq!(tasks(&app), 5, "all but the two that are complete");
     press(&mut app, &["Esc"]);
     assert_eq!(app.tree.rows.len(), all, "Esc while typing brings back what was there");
 }

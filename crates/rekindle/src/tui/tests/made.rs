@@ -1,6 +1,7 @@
 //! Runs made up for tests: rows as the store has them, at a time that never changes.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 
 use rekindle_core::activity::{Measure, Usage};
 use rekindle_core::ids::{AgentName, AttemptId, Epoch, QuestionId, TaskId};
@@ -8,7 +9,7 @@ use rekindle_core::report::{CheckResult, Checkpoint, Evidence};
 use rekindle_core::role::Role;
 use rekindle_core::strategy::Strategy;
 use rekindle_core::time::Time;
-use rekindle_core::view::{AttemptRow, QuestionRow, RunRow, TaskRow, WaitRow};
+use rekindle_core::view::{AttemptRow, QuestionRow, RunRow, RunSchedule, TaskRow, TaskSchedule, WaitRow};
 use rekindle_engine::store::{LogLine as Stored, StoredLine, Stream};
 
 use super::super::app::{App, News};
@@ -66,6 +67,7 @@ pub(super) fn task(name: &str, title: &str, state: &str, wave: u32) -> TaskRow {
         workspace: None,
         parts: Vec::new(),
         environments: Vec::new(),
+        schedule: TaskSchedule::default(),
         by_operator: false,
         removed: false,
         by_hand: false,
@@ -98,6 +100,7 @@ pub(super) fn attempt(number: u64, task: &str, ended: Option<&str>) -> AttemptRo
         compactions: 0,
         last_words: None,
         class: None,
+        numbers: BTreeMap::new(),
     }
 }
 
@@ -142,6 +145,7 @@ pub(super) fn fleet() -> Picture {
     let mut blocked = task("T7", "end to end tests", "blocked", 3);
     blocked.reason = Some("blocked by T4, T6".to_owned());
     blocked.blocked_by = vec![id("T4"), id("T6")];
+    blocked.schedule.unmet = blocked.blocked_by.clone();
     let mut done = task("T1", "auth module", "complete", 1);
     done.result = Some("login and logout with tests".to_owned());
     let tasks = vec![done, task("T2", "password hashing", "complete", 1), failed, rate, again, asks, blocked];
@@ -162,10 +166,12 @@ pub(super) fn fleet() -> Picture {
         attempts,
         questions: vec![question(1, "T6")],
         history: Arc::new(history),
+        outputs: Arc::default(),
         coordinator: Some(4_242),
         damage: None,
         seq: 99,
         now: NOW,
+        waits: OnceLock::new(),
     }
 }
 
@@ -199,6 +205,7 @@ pub(super) fn run(state: &str) -> RunRow {
         held: None,
         pause_reason: None,
         resumes_at: None,
+        schedule: RunSchedule { max_agents: 2, ..RunSchedule::default() },
         placed: Vec::new(),
     }
 }

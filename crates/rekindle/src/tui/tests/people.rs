@@ -149,7 +149,7 @@ fn questions_of_ended_tasks_need_a_person_too_and_say_that_they_are_questions() 
     };
     let which = "Which database should the schema be written for?";
     let need = |task: &str, number| Node::Need(id(task), Some(QuestionId(number)));
-    assert_eq!(label(&app, need("T1", 2)), ("?", format!("T1 (done) asks you: {which}")));
+    assert_eq!(label(&app, need("T1", 2)), ("?", format!("T1 (complete) asks you: {which}")));
     assert_eq!(label(&app, need("T3", 3)), ("?", format!("T3 (failed) asks you: {which}")));
     assert_eq!(label(&app, Node::Need(id("T3"), None)).0, "✖", "that it failed is another matter");
     app.tree.choose(&need("T6", 4));
@@ -188,7 +188,7 @@ fn all_logs_are_searched_and_enter_goes_to_the_line() {
     assert!(app.want().seek.is_none(), "it is read once");
     let shown = text(&app);
     assert!(shown.contains("3 found: developer-T4 2, developer-T6 1"), "{shown}");
-    assert!(shown.contains("hh:mm:ss developer-T4 #5 newest bucket"), "{shown}");
+    assert!(shown.contains("hh:mm:ss developer-T4 #2 newest bucket"), "{shown}");
     press(&mut app, &["j", "j", "Enter"]);
     assert_eq!((app.focus, app.tab, app.log.attempt), (Focus::Detail, Tab::Log, Some(AttemptId(5))));
     assert_eq!(app.tree.chosen().expect("a row").node, Node::Attempt(id("T4"), AttemptId(5)));

@@ -138,9 +138,12 @@ fn file(path: &Path, format: Option<Format>, root: &Path) -> Result<(Format, Sou
     let text = read(path)?;
     let place = relative(path, root);
     let absolute = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let format = format.or_else(|| recognise(&absolute.to_string_lossy(), &text)).ok_or_else(|| {
-        CliError::usage(format!("cannot tell what {place} is")).hint("name its format: --from FORMAT")
-    })?;
+    let document =
+        || path.extension().is_some_and(|ending| ending == "md" || ending == "markdown").then_some(Format::Markdown);
+    let format =
+        format.or_else(|| recognise(&absolute.to_string_lossy(), &text)).or_else(document).ok_or_else(|| {
+            CliError::usage(format!("cannot tell what {place} is")).hint("name its format: --from FORMAT")
+        })?;
     let source = Source {
         title: title(&absolute, format),
         reading: beside(&absolute, format, root),
@@ -152,6 +155,9 @@ fn file(path: &Path, format: Option<Format>, root: &Path) -> Result<(Format, Sou
 
 /// What a plan is called: the folder that says what it is about.
 fn title(path: &Path, format: Format) -> String {
+    if format == Format::Markdown {
+        return path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    }
     let up = match format {
         Format::TaskMaster if path.components().any(|part| part.as_os_str() == ".taskmaster") => 3,
         Format::TaskMaster | Format::Beads => 2,

@@ -1,5 +1,6 @@
 //! How a run stands when `run` ends: what failed first, then what needs a person, then what was recovered and the count.
 
+use rekindle_core::view::Counts;
 use rekindle_engine::clock;
 use rekindle_engine::git::{Repo, Work};
 
@@ -7,7 +8,7 @@ use crate::commands::Context;
 use crate::error::Result;
 use crate::picture::history::{History, MarkKind};
 use crate::ui::{dollars, elapsed, one_line, short_count};
-use crate::view::{Counts, RunView, Spent, View};
+use crate::view::{RunView, Spent, View};
 
 /// Prints the summary on standard output.
 ///
@@ -47,7 +48,7 @@ pub(crate) fn summary_of(context: &Context, run: &RunView<'_>) -> Result<()> {
     let lost =
         attempts.iter().filter(|attempt| attempt.cause.as_deref().is_some_and(|cause| cause != "completed")).count();
     let took = elapsed(run.until(clock::wall()).since_ms(run.row.started_at));
-    let left = counts.all - counts.complete - counts.failed - counts.skipped;
+    let left = counts.open();
     let spent = Spent::by_all(&attempts);
     let tokens = if spent.tokens > 0 { format!("; {} tokens", short_count(spent.tokens)) } else { String::new() };
     let cost = spent.cost_usd.map(|cost| format!(", {}", dollars(cost))).unwrap_or_default();

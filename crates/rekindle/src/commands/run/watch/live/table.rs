@@ -62,19 +62,17 @@ pub(super) fn rows(picture: &Picture, said: &Said, columns: usize, most: usize) 
 /// The title of the terminal's window.
 pub(super) fn title(picture: &Picture) -> String {
     let counts = picture.counts();
-    let ended = counts.complete + counts.failed + counts.skipped;
     let asks = picture.open_questions().count();
     let asks = if asks > 0 { format!("{asks} asks you · ") } else { String::new() };
     let failed = if counts.failed > 0 { format!("{} failed · ", counts.failed) } else { String::new() };
-    format!("{asks}{failed}{ended}/{} {} · rekindle", counts.all, cut(&one_line(&picture.run.title), 60))
+    format!("{asks}{failed}{} {} · rekindle", counts.progress(), cut(&one_line(&picture.run.title), 60))
 }
 
 /// How far the run is. What matters less is left out where it does not fit.
 fn progress(picture: &Picture, columns: usize) -> Row {
     let counts = picture.counts();
-    let ended = counts.complete + counts.failed + counts.skipped;
     let cells = BAR_CELLS.min(columns / 4);
-    let filled = (ended * cells).checked_div(counts.all).unwrap_or(0);
+    let filled = counts.filled(cells);
     let bar = format!("  {}{}", "█".repeat(filled), "░".repeat(cells - filled));
     let working = picture.attempts.iter().filter(|attempt| attempt.ended_at.is_none()).count();
     let some = |count: u64, word: &str| (count > 0).then(|| format!("{count} {word}"));
@@ -82,8 +80,9 @@ fn progress(picture: &Picture, columns: usize) -> Row {
     let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
     // In the order in which they stand, each with its weight: the lowest goes first.
     let parts = [
-        (9, Some(format!("{ended}/{} tasks", counts.all))),
+        (9, Some(format!("{} complete", counts.progress()))),
         (8, some(number(counts.failed), "failed")),
+        (1, some(number(counts.skipped), "skipped")),
         (7, some(number(picture.open_questions().count()), "asks you")),
         (5, some(number(working), "running")),
         (4, some(picture.history.count(MarkKind::Recovery), "recovered")),
@@ -171,8 +170,8 @@ fn retries(picture: &Picture) -> Vec<Row> {
     let shown = next.iter().take(OF_A_KIND).map(|(until, task)| {
         let last =
             task.cause.as_deref().map(|cause| format!(" · last: {}", cause.replace('_', " "))).unwrap_or_default();
-        let (number, wait) = (task.attempts + 1, elapsed(until.since_ms(picture.now)));
-        let rest = format!(" attempt {number} of {} in {wait}{last}", task.attempt_limit);
+        let wait = elapsed(until.since_ms(picture.now));
+        let rest = format!(" next attempt in {wait} · {} of {} used{last}", task.attempts, task.attempt_limit);
         Row::new(Tone::Warning, format!("  ↻ {}", task.id), rest)
     });
     shown.collect()
@@ -190,7 +189,7 @@ fn agents(picture: &Picture, said: &Said, columns: usize, room: usize) -> Vec<Ro
     for agent in running.iter().take(shown) {
         let task = agent.task.as_ref().map(ToString::to_string).unwrap_or_default();
         let took = elapsed(picture.now.since_ms(agent.started_at));
-        let head = format!("  ▶ {} {:<9}", pad(&task, tasks), word(picture, agent));
+        let head = format!("  ▶ {} {:<11}", pad(&task, tasks), word(picture, agent));
         let mut rest = format!(" {took:>7}");
         let left = |rest: &str| columns.saturating_sub(width_of(&head) + width_of(rest) + 1);
         let gauge = measured.then(|| gauge(agent, columns));

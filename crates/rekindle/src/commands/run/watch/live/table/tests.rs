@@ -45,12 +45,12 @@ fn drawn(picture: &Picture, said: &Said, columns: usize, most: usize) -> String 
 fn a_wide_terminal_shows_everything() {
     let (picture, said) = busy();
     insta::assert_snapshot!(drawn(&picture, &said, 120, 40), @r"
-    █████████░░░░░░░░░░░░░░░ 2/5 tasks · 1 failed · 1 asks you · 2 running · 1 recovered · running · 1m00s · $1.50
+    ████░░░░░░░░░░░░░░░░░░░░ 1/5 complete · 1 failed · 1 asks you · 2 running · 1 recovered · running · 1m00s · $1.50
     ? b asks: Which of the two schemas is the right one? (old / new) · rekindle answer 7 TEXT
     ✖ c failed · rekindle why c · it crashed; 3 of 3 attempts used
-    ↻ d attempt 2 of 3 in 42s · last: timed out
-    ▶ a working     1m00s ▓▓▓▓░  62% dev-a running the tests of the parser
-    ▶ b starting    1m00s            dev-b
+    ↻ d next attempt in 42s · 1 of 3 used · last: timed out
+    ▶ a in progress   1m00s ▓▓▓▓░  62% dev-a running the tests of the parser
+    ▶ b starting      1m00s            dev-b
     ");
 }
 
@@ -58,13 +58,13 @@ fn a_wide_terminal_shows_everything() {
 fn a_small_terminal_leaves_out_what_matters_least() {
     let (picture, said) = busy();
     insta::assert_snapshot!(drawn(&picture, &said, 60, 17), @r"
-    ██████░░░░░░░░░ 2/5 tasks · 1 failed · 1 asks you · 1m00s
+    ███░░░░░░░░░░░░ 1/5 complete · 1 failed · 1 asks you
     ? b asks: Which of the two schemas is the right one? (old / new)
       rekindle answer 7 TEXT
     ✖ c failed · rekindle why c · it crashed; 3 of 3 attempts used
-    ↻ d attempt 2 of 3 in 42s · last: timed out
-    ▶ a working     1m00s  62% dev-a running the tests of the…
-    ▶ b starting    1m00s      dev-b
+    ↻ d next attempt in 42s · 1 of 3 used · last: timed out
+    ▶ a in progress   1m00s  62% dev-a running the tests of t…
+    ▶ b starting      1m00s      dev-b
     ");
 }
 
@@ -123,14 +123,14 @@ fn waits_are_counted_down() {
     assert!(text.contains("‖ resumes in 1m30s (") && text.contains("work waits for its usage limit until "), "{text}");
     picture.now = Time(START + 200_000);
     let text = drawn(&picture, &said, 120, 40);
-    assert!(!text.contains("resumes in") && !text.contains("attempt 2 of 3 in"), "what is over is gone: {text}");
+    assert!(!text.contains("resumes in") && !text.contains("next attempt in"), "what is over is gone: {text}");
 }
 
 #[test]
 fn the_title_says_what_needs_a_person_first() {
     let (mut picture, _) = busy();
     picture.run.title = "Plan\u{1b}]2;x\u{7}\n of mine".to_owned();
-    assert_eq!(title(&picture), "1 asks you · 1 failed · 2/5 Plan of mine · rekindle");
+    assert_eq!(title(&picture), "1 asks you · 1 failed · 1/5 Plan of mine · rekindle");
 }
 
 #[test]

@@ -1,0 +1,136 @@
+//! Attempts as tables show them, and how they are numbered for people.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::activity::{Measure, TOKEN_BYTES};
+use crate::cause::Cause;
+use crate::ids::{AgentName, AttemptId, Epoch, TaskId};
+use crate::last_words;
+use crate::role::Role;
+use crate::state::{Attempt, AttemptPhase, State, TaskState};
+use crate::strategy::Strategy;
+use crate::team::{Class, class_of};
+use crate::time::Time;
+
+/// An agent's attempt, as a table shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AttemptRow {
+    /// Its number.
+    pub attempt: AttemptId,
+    pub name: AgentName,
+    /// Which `[agents.NAME]` runs it.
+    pub cli: String,
+    pub role: Role,
+    /// `starting`, `running`, `stopping`, `exited` or `ended`.
+    pub state: String,
+    /// The agent's process.
+    pub pid: Option<u32>,
+    /// Its shim's process.
+    pub shim_pid: Option<u32>,
+    /// The task it is at.
+    pub task: Option<TaskId>,
+    /// All its tasks in order.
+    pub tasks: Vec<TaskId>,
+    pub epoch: Epoch,
+    /// When it was decided on.
+    pub started_at: Time,
+    pub ended_at: Option<Time>,
+    /// Why it ended.
+    pub cause: Option<String>,
+    /// The kind of its program.
+    #[serde(default)]
+    pub kind: String,
+    /// How it was started.
+    #[serde(default)]
+    pub strategy: Strategy,
+    /// Its own session.
+    #[serde(default)]
+    pub session_id: Option<String>,
+    /// The model.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// What it has used, and how full its context is; nothing where its program does not say.
+    #[serde(default)]
+    pub measure: Option<Measure>,
+    /// Tokens that rekindle itself said to it: its prompt beyond the plan's words, and messages.
+    #[serde(default)]
+    pub own_tokens: u64,
+    /// How often its context was compacted.
+    #[serde(default)]
+    pub compactions: u32,
+    /// What it said last, in one short line, where it left work open.
+    #[serde(default)]
+    pub last_words: Option<String>,
+    /// How a living one stands in the team.
+    #[serde(default)]
+    pub class: Option<Class>,
+    /// Which attempt it is at each task that it has begun, counted from 1.
+    #[serde(default)]
+    pub numbers: BTreeMap<TaskId, u32>,
+}
+
+impl AttemptRow {
+    /// Which attempt at the task that it is at; nothing in rows of earlier versions.
+    #[must_use]
+    pub fn number(&self) -> Option<u32> {
+        self.numbers.get(self.task.as_ref()?).copied()
+    }
+}
+
+/// Which attempt at a task one of them is, counted from 1 for people: the order in which they began it. Rows of earlier versions
+/// do not say it, and have the order in which they were decided on.
+#[must_use]
+pub fn number_of(attempts: &[AttemptRow], task: &TaskId, attempt: AttemptId) -> Option<u32> {
+    let of_task = || attempts.iter().filter(|row| row.tasks.contains(task));
+    let place = of_task().position(|row| row.attempt == attempt)?;
+    let told = of_task().nth(place).and_then(|row| row.numbers.get(task).copied());
+    told.or_else(|| u32::try_from(place).ok().map(|place| place + 1))
+}
+
+#[must_use]
+pub fn attempt_row(state: &State, id: AttemptId) -> Option<AttemptRow> {
+    let attempt = state.attempts.get(&id)?;
+    let name = match attempt.phase {
+        AttemptPhase::Starting | AttemptPhase::Running if attempt.stop.is_some() => "stopping",
+        AttemptPhase::Starting => "starting",
+        AttemptPhase::Running => "running",
+        AttemptPhase::Exited => "exited",
+        AttemptPhase::Ended => "ended",
+    };
+    let open = state.open_tasks(id);
+    let current = open.iter().find(|task| state.tasks[*task].state == TaskState::InProgress);
+    Some(AttemptRow {
+        attempt: id,
+        name: attempt.agent.clone(),
+        cli: attempt.cli.clone(),
+        role: attempt.role,
+        state: name.to_owned(),
+        // The number of a process that has ended may be a stranger's by now.
+        pid: attempt.pid.filter(|_| attempt.is_live()),
+        shim_pid: attempt.shim_pid.filter(|_| attempt.is_live()),
+        task: current.or_else(|| attempt.tasks.last()).cloned(),
+        tasks: attempt.tasks.clone(),
+        epoch: attempt.epoch,
+        started_at: attempt.dispatched_at,
+        ended_at: attempt.ended_at,
+        cause: attempt.cause.as_ref().map(ToString::to_string),
+        kind: state.limits.traits_of(&attempt.cli).kind.clone(),
+        strategy: attempt.cli_session.strategy,
+        session_id: attempt.cli_session.session.clone(),
+        model: attempt.cli_session.model.clone(),
+        measure: attempt.cli_session.measured_at.map(|_| attempt.cli_session.measure),
+        own_tokens: attempt.cli_session.own_bytes / TOKEN_BYTES,
+        compactions: attempt.cli_session.compactions,
+        last_words: last_words_of(attempt),
+        class: class_of(state, id),
+        numbers: attempt.numbers.clone(),
+    })
+}
+
+/// What an attempt said last, where it left work open.
+fn last_words_of(attempt: &Attempt) -> Option<String> {
+    let left_work = attempt.cause.as_ref().is_some_and(|cause| *cause != Cause::Completed);
+    left_work.then(|| last_words::short(&attempt.cli_session.last_words)).flatten()
+}

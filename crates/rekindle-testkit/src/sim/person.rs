@@ -1,0 +1,170 @@
+//! The simulated person who steers: messages to agents, tasks taken into their own hands and given back by whatever ends their
+//! program, orders with a way back. Chance of its own, so that stories without a person stay as they are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rekindle_core::ids::{AttemptId, TaskId};
+use rekindle_core::input::Order;
+use rekindle_core::steering::PersonProcess;
+use rekindle_engine::driver::Message;
+use rekindle_engine::world::LaunchOrder;
+
+use super::checkers::Invariant;
+use super::plant::Plant;
+use super::rng::Rng;
+use super::story::{MINUTE, SECOND};
+use super::world::{Happening, Sim};
+
+/// What the person's chance is drawn from, beside the story's seed.
+const OWN: u64 = 0x7e11_a77a_c4ed_0001;
+
+/// The first process of a person; agents have others.
+const FIRST_PID: u32 = 5_000_000;
+
+/// The person.
+#[derive(Debug)]
+pub struct Person {
+    rng: Rng,
+    /// Whether this story has one.
+    steers: bool,
+    made: u32,
+    /// Programs that run, with the task that each is for.
+    alive: BTreeMap<u32, TaskId>,
+    /// Programs whose end the coordinator waits for.
+    watched: BTreeMap<u32, (TaskId, PersonProcess)>,
+    /// Messages that stood in the prompt of an attempt.
+    prompted: BTreeSet<(AttemptId, u64)>,
+    /// Messages that were really given, by their keys.
+    told: BTreeSet<String>,
+}
+
+impl Person {
+    /// The person of a seed, if it has one.
+    pub fn of(seed: u64) -> Self {
+        let mut rng = Rng::new(seed ^ OWN);
+        let steers = rng.chance(50);
+        let (alive, watched) = (BTreeMap::new(), BTreeMap::new());
+        Self { rng, steers, made: 0, alive, watched, prompted: BTreeSet::new(), told: BTreeSet::new() }
+    }
+
+    /// Whether a message stood in an attempt's prompt.
+    pub fn was_prompted(&self, attempt: AttemptId, number: u64) -> bool {
+        self.prompted.contains(&(attempt, number))
+    }
+
+    /// Whether a message was given.
+    pub fn said(&self, key: &str) -> bool {
+        self.told.contains(key)
+    }
+
+    /// A coordinator is gone: nobody waits for anybody.
+    pub fn unwatched(&mut self) {
+        self.watched.clear();
+    }
+
+    /// The machine is gone, and every program with it.
+    pub fn rebooted(&mut self) {
+        self.alive.clear();
+    }
+}
+
+impl Sim {
+    /// The person looks in, and again later, until the faults are over.
+    pub fn person_steers(&mut self) {
+        if !self.person.steers || self.quiet {
+            return;
+        }
+        let next = self.person.rng.between(3 * SECOND, 40 * SECOND);
+        self.queue.after_ms(next, Happening::PersonSteers);
+        let tasks: Vec<TaskId> = self.checkers.all_tasks();
+        let Some(task) = self.person.rng.pick(&tasks).cloned() else { return };
+        if !self.coordinator.up {
+            return;
+        }
+        let order = match self.person.rng.weighted(&[55, 25, 8, 12]) {
+            0 => self.tell(task),
+            1 => self.attach(task),
+            2 => Order::WithUndo { order: Box::new(Order::Skip { task, reason: "perhaps not needed".to_owned() }) },
+            _ => match self.checkers.replayed.steering.placed.keys().next_back() {
+                Some(number) => Order::Undo { number: *number },
+                None => self.tell(task),
+            },
+        };
+        if let Order::WithUndo { order } = &order {
+            self.checkers.truth.operator(order, &self.checkers.replayed);
+        }
+        self.order_by_call(order);
+    }
+
+    fn tell(&mut self, task: TaskId) -> Order {
+        self.person.made += 1;
+        let key = format!("k{}", self.person.made);
+        self.person.told.insert(key.clone());
+        Order::Tell { task, text: format!("mind this ({key})"), key }
+    }
+
+    fn attach(&mut self, task: TaskId) -> Order {
+        self.person.made += 1;
+        let pid = FIRST_PID + self.person.made;
+        let boot_id = self.machine.boot_id();
+        self.person.alive.insert(pid, task.clone());
+        let stays = self.person.rng.between(SECOND, 3 * MINUTE);
+        self.queue.after_ms(stays, Happening::PersonLeaves(pid));
+        let by = PersonProcess { boot_id, pid, pidfd_inode: Some(u64::from(pid)), start_ticks: 1, pid_ns_inode: 1 };
+        Order::Attach { task, by }
+    }
+
+    /// A person's program ends, by itself or because it was killed: nobody can tell the one from the other.
+    pub fn person_leaves(&mut self, pid: u32) {
+        if self.person.alive.remove(&pid).is_none() {
+            return;
+        }
+        self.say(format_args!("the person's program {pid} ends"));
+        if let Some((task, by)) = self.person.watched.remove(&pid) {
+            self.deliver(Message::PersonLeft { task, by, changed: vec!["changed: by/hand".to_owned()] });
+        }
+    }
+
+    /// The coordinator waits for the end of a person's program.
+    pub fn watch_person(&mut self, task: &TaskId, by: &PersonProcess) {
+        self.say(format_args!("watch the person's program {} at {task}", by.pid));
+        let lives = self.person.alive.contains_key(&by.pid) && by.boot_id == self.machine.boot_id();
+        match self.plant {
+            Some(Plant::ForgetPerson) => {}
+            Some(Plant::PersonGoneEarly) => self.person_is_gone(task, by),
+            _ if lives => {
+                self.person.watched.insert(by.pid, (task.clone(), by.clone()));
+            }
+            _ => self.person_is_gone(task, by),
+        }
+    }
+
+    fn person_is_gone(&mut self, task: &TaskId, by: &PersonProcess) {
+        self.deliver(Message::PersonLeft { task: task.clone(), by: by.clone(), changed: Vec::new() });
+    }
+
+    /// An attempt is about to start: what it is told stands in its prompt, and nobody holds what it is to work on.
+    pub fn check_person(&mut self, order: &mut LaunchOrder) {
+        if self.plant == Some(Plant::DropTells) {
+            order.facts.tells.clear();
+        }
+        let told = order.facts.tells.iter().filter(|told| !told.known).map(|told| (order.attempt, told.number));
+        self.person.prompted.extend(told);
+        let state = &self.checkers.replayed;
+        let held = state.steering.attached.iter().filter(|(_, held)| self.person.alive.contains_key(&held.by.pid));
+        let clash = held.filter(|(task, _)| {
+            order.tasks.iter().any(|other| {
+                let workspace = state.workspace_of(task);
+                state.root_of(other) == state.root_of(task)
+                    || (workspace.is_some() && workspace == state.workspace_of(other))
+            })
+        });
+        let clash: Vec<String> = clash.map(|(task, held)| format!("{task} is held by {}", held.by.pid)).collect();
+        // One that was decided on before the person came is stopped, and its process may still be on its way.
+        let stopped = state.attempts.get(&order.attempt).is_some_and(|found| found.stop.is_some());
+        if let Some(clash) = clash.first().filter(|_| !stopped) {
+            let what = format!("attempt {} is started although {clash}", order.attempt);
+            self.checkers.broken(Invariant::Alone, what);
+        }
+    }
+}
