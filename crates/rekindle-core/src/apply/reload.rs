@@ -8,6 +8,7 @@ use crate::event::{ChangedPart, ChangedTask, Follow, PlanReloaded, TaskEvent};
 use crate::ids::TaskId;
 use crate::plan::PlanTask;
 use crate::reload::parts_of;
+use crate::review::Stage;
 use crate::state::{Inspection, State, TaskState};
 
 /// A changed plan was taken over.
@@ -83,8 +84,11 @@ fn follow(state: &mut State, changed: &ChangedTask) {
         if let Some(claim) = task.claim.as_mut().filter(|_| other_proof) {
             claim.outdated = true;
         }
-        if other_proof {
-            // What other checks said before the work says nothing about these.
+        // What other checks said before the work says nothing about these. Work that was accepted by them rests on it still.
+        let accepted = task.state == TaskState::Complete
+            || task.workflow.stage != Stage::Implement
+            || task.workflow.merging.is_some();
+        if other_proof && !accepted {
             task.workflow.baseline = None;
         }
     });
