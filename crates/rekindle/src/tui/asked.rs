@@ -21,8 +21,7 @@ pub(super) fn question(app: &App) -> Option<&QuestionRow> {
 pub(super) fn rows(question: &QuestionRow, width: usize, most: usize) -> Vec<(Option<Tone>, String)> {
     let asked = AnswerBox::new(question);
     let text = asked.rows(width).into_iter();
-    let mut rows: Vec<(Option<Tone>, String)> =
-        text.map(|(first, row)| (first.then_some(Tone::Strong), row)).collect();
+    let mut rows: Vec<(Option<Tone>, String)> = text.map(|(first, row)| (first.then_some(Tone::Strong), row)).collect();
     for option in &asked.options {
         // One that is longer stands above, whole.
         rows.push((Some(Tone::Active), wide::cut(&format!("  ○ {option}"), width)));
