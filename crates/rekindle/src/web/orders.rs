@@ -9,7 +9,7 @@ use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode};
 use rekindle_core::duration;
 use rekindle_core::ids::{AgentName, QuestionId, TaskId};
-use rekindle_core::input::{Order, TaskEdit};
+use rekindle_core::input::TaskEdit;
 use rekindle_core::steering::Undoable;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
