@@ -367,7 +367,7 @@ fn task_changed(state: &mut State, event: &Event, fact: &TaskEvent) {
     let holder = before.and_then(|task| task.holder).and_then(|holder| state.attempts.get(&holder));
     let ended_by = holder.and_then(|attempt| attempt.cause.clone());
     if let TaskEvent::TaskStarted { attempt, .. } = fact {
-        number(state, id, *attempt);
+        protocol::number(state, id, *attempt);
     }
     if let (TaskEvent::ChecksFinished { .. }, Some(attempt)) = (fact, checked) {
         cli_session::checked(state, attempt);
@@ -388,19 +388,6 @@ fn task_changed(state: &mut State, event: &Event, fact: &TaskEvent) {
         TaskEvent::TaskCompleted { .. } | TaskEvent::WorkflowFailed { .. } | TaskEvent::TaskSkipped { .. }
     ) {
         settle::after_task(state, id);
-    }
-}
-
-/// Numbers an attempt at a task, once however often it begins it.
-fn number(state: &mut State, id: &TaskId, attempt: AttemptId) {
-    let known = |attempt: &Attempt| attempt.numbers.contains_key(id);
-    if state.attempts.get(&attempt).is_none_or(known) {
-        return;
-    }
-    on_task(state, id, |task| task.begun += 1);
-    let number = state.tasks.get(id).map_or(1, |task| task.begun);
-    if let Some(attempt) = state.attempts.get_mut(&attempt) {
-        attempt.numbers.insert(id.clone(), number);
     }
 }
 

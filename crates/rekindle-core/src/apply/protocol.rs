@@ -56,6 +56,19 @@ pub(super) fn add(state: &mut State, event: &Event, added: &Added) {
     }
 }
 
+/// Numbers an attempt at a task, once however often it begins it.
+pub(super) fn number(state: &mut State, id: &TaskId, attempt: AttemptId) {
+    let known = |attempt: &crate::state::Attempt| attempt.numbers.contains_key(id);
+    if state.attempts.get(&attempt).is_none_or(known) {
+        return;
+    }
+    state.change_task(id, |task| task.begun += 1);
+    let number = state.tasks.get(id).map_or(1, |task| task.begun);
+    if let Some(attempt) = state.attempts.get_mut(&attempt) {
+        attempt.numbers.insert(id.clone(), number);
+    }
+}
+
 /// An idle agent holds one more task, as if it had stood on its list from the beginning.
 pub(super) fn assign(state: &mut State, event: &Event, attempt: AttemptId) {
     let (Some(id), Some(found)) = (&event.task, state.attempts.get_mut(&attempt)) else { return };

@@ -111,8 +111,8 @@ fn a_light_terminal_is_recognised_and_its_answer_goes_nowhere() {
     let rig = Rig::new(PLAN, AGENT);
     let _running = rig.run();
     rig.await_event("question_asked");
+    let terminal = Terminal::open(&rig, 100, 30);
     for (ground, wrong, colour) in [("#ffffff", "15;0", 5), ("#fdf6e3", "15;0", 5), ("#002b36", "0;15", 3)] {
-        let terminal = Terminal::open(&rig, 100, 30);
         terminal.tmux(&["set-option", "-g", "window-style", &format!("bg={ground}")]);
         terminal.line(&format!("export COLORFGBG='{wrong}'"));
         terminal.top("");
@@ -128,6 +128,8 @@ fn a_light_terminal_is_recognised_and_its_answer_goes_nowhere() {
         assert!(!screen.contains("rgb") && !screen.contains("11;"), "the answer is on the screen: {screen}");
         terminal.keys(&["q"]);
         terminal.assert_given_back();
+        terminal.line("clear");
+        terminal.awaits("nothing but the prompt", |screen| screen.trim() == "ready>");
     }
 }
 
