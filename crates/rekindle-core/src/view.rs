@@ -242,7 +242,10 @@ impl Touched {
         // What a run waits for as a whole changes with its tasks' stages.
         let stage = match &event.body {
             Body::Task(fact) => !matches!(fact, TaskEvent::CheckpointSaved { .. } | TaskEvent::BaselineSeen(_)),
-            body => matches!(body, Body::Review(_)),
+            Body::Review(_) => true,
+            Body::Run(_) | Body::Attempt(_) | Body::Session(_) | Body::Gate(_) | Body::Machine(_) | Body::Person(_) => {
+                false
+            }
         };
         if stage || (event.task.is_none() && event.agent.is_none()) {
             self.run = true;
