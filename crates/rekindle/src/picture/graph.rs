@@ -53,9 +53,10 @@ impl Graph {
     pub(crate) fn steps(&self) -> Vec<BTreeSet<(Place, Place)>> {
         let mut steps = vec![BTreeSet::new(); self.layers.len()];
         for (before, after) in &self.edges {
-            for layer in self.layer_of[*before]..self.layer_of[*after] {
+            let passed = self.layer_of[*before]..self.layer_of[*after];
+            for (layer, lines) in steps.iter_mut().enumerate().take(passed.end).skip(passed.start) {
                 let from = self.place_in(layer, *before, *after);
-                steps[layer].insert((from, self.place_in(layer + 1, *before, *after)));
+                lines.insert((from, self.place_in(layer + 1, *before, *after)));
             }
         }
         steps
