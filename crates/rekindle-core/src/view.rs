@@ -210,6 +210,8 @@ impl Touched {
                 RunEvent::RunStarted { .. } | RunEvent::CoordinatorStarted { .. } | RunEvent::PlanReloaded(_),
             )
             | Body::Task(TaskEvent::TaskEdited(_)) => *self = Self::everything(state),
+            // A new task may change the levels of all.
+            Body::Task(TaskEvent::TaskAdded(added)) if added.is_by_hand() => *self = Self::everything(state),
             // The whole waits for its parts.
             Body::Task(TaskEvent::TaskAdded(added)) => self.tasks.extend(added.parent.clone()),
             Body::Person(PersonEvent::QuestionAsked { id, .. }) => {

@@ -140,9 +140,16 @@ pub(super) fn renew(state: &mut State) {
     run.inspection = Inspection::None;
     let graph = run.plan.graph();
     let (levels, unblocks) = (graph.levels(), graph.unblocks());
-    let level_of = |index: usize| levels.get(index).copied().unwrap_or(1);
-    for (index, task) in run.plan.tasks.iter_mut().enumerate().filter(|_| !run.plan.explicit_waves) {
-        task.wave = level_of(index);
+    // A part is on the level of its whole.
+    let whole_of = |id: &TaskId| {
+        let mut whole = state.tasks.get(id);
+        while let Some(parent) = whole.and_then(|task| task.workflow.parent.as_ref()) {
+            whole = state.tasks.get(parent);
+        }
+        whole.map(|task| task.index)
+    };
+    for task in run.plan.tasks.iter_mut().filter(|_| !run.plan.explicit_waves) {
+        task.wave = whole_of(&task.id).and_then(|index| levels.get(index).copied()).unwrap_or(task.wave);
     }
     for task in state.tasks.values_mut() {
         task.unblocks = unblocks.get(task.index).copied().unwrap_or(0);

@@ -91,7 +91,7 @@ impl Sim {
             },
         };
         if let Order::WithUndo { order } = &order {
-            self.checkers.truth.operator(order);
+            self.checkers.truth.operator(order, &self.checkers.replayed);
         }
         self.order_by_call(order);
     }
