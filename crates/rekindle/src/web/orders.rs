@@ -193,7 +193,7 @@ pub(super) async fn edit(web: Arc<Web>, ask: Ask) -> Answer {
     let (run, given) = brought::<Edited>(ask, |given| given.run.clone()).await?;
     let Edited { title, text, accept, after, agent, timeout, .. } = given;
     let timeout_ms = timeout.as_deref().map(duration::parse).transpose();
-    let timeout_ms = timeout_ms.map_err(|error| Problem::bad(format!("bad timeout: {error}")).hint(&error.hint()))?;
+    let timeout_ms = timeout_ms.map_err(|error| Problem::bad(format!("bad timeout: {error}")).hint(error.hint()))?;
     let edit = TaskEdit { title, text, accept, artifacts: None, after, agent, timeout_ms };
     if edit == TaskEdit::default() {
         return Err(Problem::bad("the request changes nothing").hint("{\"accept\": [\"COMMAND\"]}"));
