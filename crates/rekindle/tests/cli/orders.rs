@@ -59,7 +59,7 @@ fn orders_that_cannot_be_carried_out_are_refused() {
 
 #[test]
 fn a_question_is_answered_with_any_text() {
-    for text in ["use PostgreSQL", "-5", "--force", "", "two\nlines", "ünïcödé 🙂"] {
+    for text in ["use PostgreSQL", "-5", "--force", "two\nlines", "ünïcödé 🙂"] {
         let environment = Environment::new();
         let mut history = History::of("# P\n\n### T1: one\n- accept: `true`\n");
         history.started("T1");
@@ -71,6 +71,8 @@ fn a_question_is_answered_with_any_text() {
         assert_eq!(shown, "err| question 1 is answered\nexit 0\n", "{text:?}");
         let questions = environment.json(&["questions", "--json"]);
         assert_eq!(questions[0]["answer"], text);
+        let empty = environment.run(&["answer", "1", " ", "--color", "never"]);
+        assert_eq!(empty, "err| error: the answer is empty\nexit 2\n");
     }
 }
 
