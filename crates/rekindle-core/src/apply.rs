@@ -8,8 +8,12 @@ mod protocol;
 mod reload;
 mod settle;
 mod steering;
+mod task;
+
+use task::release;
 
 pub use settle::may_let_go;
+pub use task::WORDS_OF_FAILURE;
 
 use std::collections::BTreeMap;
 
@@ -20,13 +24,10 @@ use crate::limits::Limits;
 use crate::plan::Plan;
 use crate::report::Exit;
 use crate::state::{
-    Attempt, AttemptPhase, Breaker, Claim, CliSession, Coordinator, Health, Inspection, LastAttempts, Past, Run,
-    RunPhase, State, Stop, Task, TaskState, Usage, Word, Workflow,
+    Attempt, AttemptPhase, Breaker, CliSession, Coordinator, Health, Inspection, LastAttempts, Past, Run, RunPhase,
+    State, Stop, Task, TaskState, Usage, Workflow,
 };
 use crate::strategy::Strategy;
-
-/// The reasons of a failure that a person decided on: `task stop` and `task fail`.
-pub const WORDS_OF_FAILURE: [&str; 2] = ["stopped_by_operator", "failed_by_operator"];
 
 pub fn apply(state: &mut State, event: &Event) {
     state.ensure_index();
@@ -366,14 +367,14 @@ fn task_changed(state: &mut State, event: &Event, fact: &TaskEvent) {
     let holder = before.and_then(|task| task.holder).and_then(|holder| state.attempts.get(&holder));
     let ended_by = holder.and_then(|attempt| attempt.cause.clone());
     if let TaskEvent::TaskStarted { attempt, .. } = fact {
-        number(state, id, *attempt);
+        protocol::number(state, id, *attempt);
     }
     if let (TaskEvent::ChecksFinished { .. }, Some(attempt)) = (fact, checked) {
         cli_session::checked(state, attempt);
         machine::worked(state);
     }
     on_held(state, event, |task| {
-        change_task(task, event, fact);
+        task::change(task, event, fact);
         if let (TaskEvent::WorkflowFailed { .. }, Some(cause)) = (fact, ended_by) {
             task.last_cause = Some(cause);
         }
@@ -390,19 +391,6 @@ fn task_changed(state: &mut State, event: &Event, fact: &TaskEvent) {
     }
 }
 
-/// Numbers an attempt at a task, once however often it begins it.
-fn number(state: &mut State, id: &TaskId, attempt: AttemptId) {
-    let known = |attempt: &Attempt| attempt.numbers.contains_key(id);
-    if state.attempts.get(&attempt).is_none_or(known) {
-        return;
-    }
-    on_task(state, id, |task| task.begun += 1);
-    let number = state.tasks.get(id).map_or(1, |task| task.begun);
-    if let Some(attempt) = state.attempts.get_mut(&attempt) {
-        attempt.numbers.insert(id.clone(), number);
-    }
-}
-
 /// Changes the task of an event. An agent that has nothing left to do is idle from then on.
 fn on_held(state: &mut State, event: &Event, change: impl FnOnce(&mut Task)) {
     let Some(id) = &event.task else { return };
@@ -412,127 +400,6 @@ fn on_held(state: &mut State, event: &Event, change: impl FnOnce(&mut Task)) {
     if let Some(attempt) = state.attempts.get_mut(&holder) {
         attempt.idle_since = attempt.idle_since.or(Some(event.time));
     }
-}
-
-fn change_task(task: &mut Task, event: &Event, fact: &TaskEvent) {
-    match fact {
-        TaskEvent::TaskStarted { number, .. } => {
-            task.state = TaskState::InProgress;
-            *task.tries_mut() = *number;
-            task.compactions_before = task.compactions;
-            task.started_at = Some(event.time);
-            task.waited_ms = 0;
-        }
-        TaskEvent::TaskClaimed { attempt, door, result, verdict } => {
-            let epoch = event.epoch.unwrap_or(task.epoch);
-            // A claim of rekindle's own is about a task that nobody holds.
-            task.state = TaskState::InProgress;
-            let (result, verdict) = (result.clone(), *verdict);
-            protocol::claimed(task, *door, verdict);
-            task.claim = Some(Claim { attempt: *attempt, epoch, door: *door, result, verdict, outdated: false });
-        }
-        TaskEvent::ChecksFinished { evidence, .. } => {
-            task.evidence = Some(evidence.clone().cut());
-            task.claim = None;
-        }
-        TaskEvent::TaskCompleted { result, unproven, unreported } => {
-            end_task(task, event, TaskState::Complete);
-            // What an earlier attempt failed of no longer says anything about it.
-            task.reason = None;
-            task.workflow.rework = None;
-            task.result.clone_from(result);
-            task.unproven = *unproven;
-            task.workflow.unreported = *unreported;
-        }
-        TaskEvent::OperatorCompleted { .. } => {
-            task.workflow.word = Some(Word::Done);
-            // Whatever an agent said before, it is complete because a person says so.
-            task.workflow.unreported = true;
-        }
-        TaskEvent::CheckpointSaved { checkpoint } => task.checkpoint = Some(checkpoint.clone()),
-        TaskEvent::SplitProposed { subtasks } => task.split.clone_from(subtasks),
-        TaskEvent::TaskRequeued { cause, counted, not_before, reason } => {
-            requeue(task, cause, *counted, reason);
-            task.not_before = *not_before;
-        }
-        TaskEvent::TaskParked { .. } => {
-            release(task);
-            task.state = TaskState::Blocked;
-            task.last_cause = Some(Cause::WaitingForInput);
-            let tries = task.tries_mut();
-            *tries = tries.saturating_sub(1);
-        }
-        TaskEvent::WorkflowFailed { reason, detail } => {
-            end_task(task, event, TaskState::Failed);
-            task.reason = Some(detail.clone());
-            task.workflow.word = WORDS_OF_FAILURE.contains(&reason.as_str()).then_some(Word::Failed);
-        }
-        TaskEvent::TaskSkipped { reason } => {
-            end_task(task, event, TaskState::Skipped);
-            task.reason = Some(reason.clone());
-            task.workflow.word = Some(Word::Skipped);
-        }
-        TaskEvent::TaskReopened { reason, reset_attempts } => {
-            task.epoch = event.epoch.unwrap_or(Epoch(task.epoch.0 + 1));
-            reopen(task, reason, *reset_attempts);
-        }
-        TaskEvent::BaselineSeen(baseline) => task.workflow.baseline = Some(baseline.clone()),
-        TaskEvent::ValidationStarted {} => task.workflow.validating = true,
-        TaskEvent::TaskAdded(_)
-        | TaskEvent::TaskEdited(_)
-        | TaskEvent::TaskAssigned { .. }
-        | TaskEvent::TaskFailReported { .. }
-        | TaskEvent::SplitSuggested { .. } => {}
-    }
-}
-
-fn requeue(task: &mut Task, cause: &Cause, counted: bool, reason: &str) {
-    release(task);
-    task.state = TaskState::Pending;
-    task.last_cause = Some(cause.clone());
-    task.reason = Some(reason.to_owned());
-    if matches!(cause, Cause::Compacted | Cause::CompactionLoop | Cause::ContextExhausted | Cause::TimedOut) {
-        task.workflow.too_large += 1;
-    }
-    if !counted {
-        let tries = task.tries_mut();
-        *tries = tries.saturating_sub(1);
-    }
-}
-
-fn reopen(task: &mut Task, reason: &str, reset_attempts: bool) {
-    release(task);
-    task.state = TaskState::Pending;
-    task.reason = Some(reason.to_owned());
-    task.not_before = None;
-    task.ended_at = None;
-    task.unproven = false;
-    if reset_attempts {
-        task.attempts = 0;
-        task.crashes = 0;
-        task.workflow.baseline = None;
-        task.workflow.unreported = false;
-    }
-    protocol::reopen(task);
-}
-
-fn end_task(task: &mut Task, event: &Event, state: TaskState) {
-    // Kept beside its end: how long it took is asked afterwards.
-    let started_at = task.started_at;
-    release(task);
-    task.started_at = started_at;
-    task.workflow.validating = false;
-    task.workflow.merging = None;
-    task.state = state;
-    task.ended_at = Some(event.time);
-}
-
-pub(super) fn release(task: &mut Task) {
-    task.settled = false;
-    task.holder = None;
-    task.claim = None;
-    task.started_at = None;
-    task.waited_ms = 0;
 }
 
 fn held_in_progress(state: &State, id: AttemptId) -> Vec<TaskId> {

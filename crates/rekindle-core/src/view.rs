@@ -210,6 +210,8 @@ impl Touched {
                 RunEvent::RunStarted { .. } | RunEvent::CoordinatorStarted { .. } | RunEvent::PlanReloaded(_),
             )
             | Body::Task(TaskEvent::TaskEdited(_)) => *self = Self::everything(state),
+            // A new task may change the levels of all.
+            Body::Task(TaskEvent::TaskAdded(added)) if added.is_by_hand() => *self = Self::everything(state),
             // The whole waits for its parts.
             Body::Task(TaskEvent::TaskAdded(added)) => self.tasks.extend(added.parent.clone()),
             Body::Person(PersonEvent::QuestionAsked { id, .. }) => {
@@ -240,7 +242,10 @@ impl Touched {
         // What a run waits for as a whole changes with its tasks' stages.
         let stage = match &event.body {
             Body::Task(fact) => !matches!(fact, TaskEvent::CheckpointSaved { .. } | TaskEvent::BaselineSeen(_)),
-            body => matches!(body, Body::Review(_)),
+            Body::Review(_) => true,
+            Body::Run(_) | Body::Attempt(_) | Body::Session(_) | Body::Gate(_) | Body::Machine(_) | Body::Person(_) => {
+                false
+            }
         };
         if stage || (event.task.is_none() && event.agent.is_none()) {
             self.run = true;

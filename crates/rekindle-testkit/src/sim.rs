@@ -6,6 +6,7 @@
 
 mod agent;
 mod calls;
+mod changes;
 mod checkers;
 mod clock;
 mod control;

@@ -200,6 +200,26 @@ fn what_a_new_coordinator_forgets_is_seen() {
 }
 
 #[test]
+fn a_persons_word_that_is_taken_back_by_nobody_is_seen() {
+    is_seen(Plant::DoubtWord, &[Invariant::Word]);
+}
+
+#[test]
+fn a_plan_that_is_reloaded_in_other_words_is_seen() {
+    is_seen(Plant::StalePlan, &[Invariant::Changed]);
+}
+
+#[test]
+fn a_task_that_nobody_added_is_seen() {
+    is_seen(Plant::OtherTask, &[Invariant::Changed]);
+}
+
+#[test]
+fn checks_that_a_person_has_changed_and_that_are_run_as_they_were_are_seen() {
+    is_seen(Plant::OldChecks, &[Invariant::Changed]);
+}
+
+#[test]
 fn want_of_memory_that_is_told_as_a_crash_is_seen() {
     is_seen(Plant::WantAsCrash, &[Invariant::Machine]);
 }

@@ -1,6 +1,6 @@
 //! The simulator itself: stories repeat exactly, and a first few seeds pass here and now.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rekindle_testkit::sim::{Options, Outcome, play};
 
@@ -41,6 +41,26 @@ const TOLD: [&str; 30] = [
     "order_taken",
 ];
 
+/// What must be refused or fail in some of them.
+const DRAWN: [&str; 16] = [
+    "batch too large",
+    "bundle refused",
+    "caller hung up",
+    "checks refused",
+    "checks refused in the middle",
+    "last read refused",
+    "launch refused",
+    "look at processes refused",
+    "look refused",
+    "out of memory",
+    "out of memory under a cap",
+    "read refused",
+    "store busy",
+    "store full",
+    "store i/o error",
+    "watch refused",
+];
+
 fn story(seed: u64) -> Outcome {
     play(Options { seed, plant: None, aloud: false })
 }
@@ -59,18 +79,22 @@ fn a_seed_tells_the_same_story_every_time() {
 fn no_invariant_breaks() {
     let (mut coordinators, mut events, mut signs) = (0, 0, 0);
     let mut told: BTreeMap<String, u64> = BTreeMap::new();
+    let mut drawn: BTreeSet<&str> = BTreeSet::new();
     for seed in 0..SEEDS {
         let outcome = story(seed);
         assert_eq!(outcome.violation, None, "seed {seed}:\n{}", outcome.lines.join("\n"));
         coordinators += u64::from(outcome.coordinators);
         events += outcome.events;
         signs += outcome.signs;
+        drawn.extend(outcome.drawn.keys());
         for (name, count) in outcome.told {
             *told.entry(name).or_default() += count;
         }
     }
     let silent: Vec<&&str> = TOLD.iter().filter(|name| !told.contains_key(**name)).collect();
     assert!(silent.is_empty(), "{silent:?} never happened; what did: {told:?}");
+    let never: Vec<&&str> = DRAWN.iter().filter(|what| !drawn.contains(**what)).collect();
+    assert!(never.is_empty(), "{never:?} was never drawn; what was: {drawn:?}");
     assert!(coordinators > 2 * SEEDS, "coordinators hardly ever died: {coordinators}");
     assert!(signs > 5 * SEEDS, "hardly anybody told of itself: {signs}");
     assert!(events > 50 * SEEDS, "hardly anything happened: {events}");

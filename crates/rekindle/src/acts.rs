@@ -5,14 +5,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rekindle_core::event::PauseReason;
 use rekindle_core::ids::{QuestionId, TaskId};
-use rekindle_core::input::Order;
+use rekindle_core::input::{NewTask, Order, TaskEdit};
 use rekindle_core::steering::{TELL_MAX_BYTES, UNDO_MS, Undoable};
 use rekindle_core::view::TaskRow;
 use rekindle_engine::state_dir::StateDir;
+use serde::Deserialize;
 
 use crate::client::orders::{self, Taken};
 use crate::error::{CliError, Result};
 use crate::picture::Picture;
+use crate::pinned;
 use crate::project::Project;
 
 /// Something that a person can do.
@@ -41,6 +43,24 @@ pub(crate) enum Act {
     Done(TaskId),
     /// Take back an order that was not acted on yet.
     Undo(u64),
+    /// Add a task to the run.
+    Add(Addition),
+    /// Change a task.
+    Edit(TaskId, Box<TaskEdit>),
+}
+
+/// A task to be added, in a person's words.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Addition {
+    /// The run that the person saw.
+    pub run: Option<String>,
+    pub title: String,
+    pub text: String,
+    /// Tasks that must be complete before it.
+    pub after: Vec<TaskId>,
+    /// Its checks.
+    pub accept: Vec<String>,
 }
 
 impl Act {
@@ -60,6 +80,48 @@ impl Act {
             Self::Tell(..) => "tell",
             Self::Done(_) => "complete",
             Self::Undo(_) => "undo",
+            Self::Add(_) => "add",
+            Self::Edit(_, edit) if edit.accept.is_some() => "change checks",
+            Self::Edit(..) => "edit",
+        }
+    }
+
+    /// What it has to be told before, one line for each, and how many lines at least; nothing where it needs none.
+    #[must_use]
+    pub(crate) fn asks_for(&self) -> Option<(&'static str, usize)> {
+        match self {
+            Self::Split(..) => Some(("Its parts, one per line", 2)),
+            Self::Add(_) => Some(("Its title; below it, its checks, one per line", 1)),
+            Self::Edit(_, edit) if edit.accept.is_some() => Some(("All its checks, one per line", 0)),
+            Self::Edit(..) => Some(("Its new text", 1)),
+            Self::Retry(_)
+            | Self::RetryFailed(_)
+            | Self::Skip(_)
+            | Self::Stop(_)
+            | Self::Recover(_)
+            | Self::Answer(..)
+            | Self::Pause
+            | Self::Resume
+            | Self::Tell(..)
+            | Self::Done(_)
+            | Self::Undo(_) => None,
+        }
+    }
+
+    /// The same act with the lines that it was told.
+    #[must_use]
+    pub(crate) fn told(self, lines: Vec<String>) -> Self {
+        match self {
+            Self::Split(task, _) => Self::Split(task, lines),
+            Self::Add(added) => {
+                let mut lines = lines.into_iter();
+                Self::Add(Addition { title: lines.next().unwrap_or_default(), accept: lines.collect(), ..added })
+            }
+            Self::Edit(task, edit) if edit.accept.is_some() => {
+                Self::Edit(task, Box::new(TaskEdit { accept: Some(lines), ..*edit }))
+            }
+            Self::Edit(task, edit) => Self::Edit(task, Box::new(TaskEdit { text: Some(lines.join("\n")), ..*edit })),
+            other => other,
         }
     }
 
@@ -92,7 +154,7 @@ impl Act {
                 Some(_) => None,
                 None => Some(format!("there is no task {id}")),
             },
-            Self::Recover(_) | Self::Answer(..) => None,
+            Self::Recover(_) | Self::Answer(..) | Self::Add(_) => None,
             Self::Tell(id, text) => match find(id) {
                 Some(task) if ended(task) => Some(format!("{id} has ended: retry it, then tell its agent")),
                 Some(_) if text.len() > TELL_MAX_BYTES => Some(format!("a message may have {TELL_MAX_BYTES} bytes")),
@@ -113,6 +175,11 @@ impl Act {
                 let over = matches!(picture.run.state.as_str(), "complete" | "failed");
                 over.then(|| "the run is finished".to_owned())
             }
+            Self::Edit(id, _) => match find(id) {
+                Some(task) if task.removed => Some(format!("{id} is no longer in the plan")),
+                Some(_) => None,
+                None => Some(format!("there is no task {id}")),
+            },
             Self::Pause => picture.coordinator.is_none().then(|| "no coordinator is running".to_owned()),
         }
     }
@@ -172,6 +239,13 @@ impl Act {
             Self::Done(id) => format!("{id} is complete on your word, without checks.{}", stopped(id)),
             Self::Undo(_) => "The order is taken back; nothing has happened yet.".to_owned(),
             Self::Resume => "A coordinator is started in the background; the run goes on where it stood.".to_owned(),
+            Self::Add(_) => format!("A task is added to the run; the plan's file is not changed.{alone}"),
+            Self::Edit(id, edit) if edit.text.is_none() && edit.title.is_none() => {
+                format!(
+                    "{id} is changed. If it has ended, its work is proven again by the new checks, without an agent.{alone}"
+                )
+            }
+            Self::Edit(id, _) => format!("{id} is reopened with its new text.{}{alone}", stopped(id)),
             Self::Pause => {
                 let many = picture.attempts.iter().filter(|attempt| attempt.ended_at.is_none()).count();
                 format!("{}; the run stays paused until you type rekindle resume.", agents(many))
@@ -187,7 +261,7 @@ impl Act {
         if *self == Self::Resume {
             return resume(project);
         }
-        let (orders, done) = self.orders();
+        let (orders, done) = self.orders(project)?;
         let mut taken = Taken::Already;
         for order in &orders {
             match orders::give(project, order)? {
@@ -204,9 +278,9 @@ impl Act {
     }
 
     /// What is ordered for it, and what is said when that was taken.
-    fn orders(&self) -> (Vec<Order>, String) {
+    fn orders(&self, project: &Project) -> Result<(Vec<Order>, String)> {
         let retry = |task: &TaskId| Order::Retry { task: task.clone() };
-        match self.clone() {
+        Ok(match self.clone() {
             Self::Retry(task) => (vec![retry(&task)], format!("task {task} is reopened")),
             Self::RetryFailed(ids) => (ids.iter().map(retry).collect(), format!("{} reopened", count(ids.len()))),
             Self::Skip(task) => {
@@ -243,7 +317,18 @@ impl Act {
             Self::Undo(number) => (vec![Order::Undo { number }], "taken back".to_owned()),
             Self::Resume => (Vec::new(), String::new()),
             Self::Pause => (vec![Order::Pause(PauseReason::Operator)], "the run pauses".to_owned()),
-        }
+            Self::Add(Addition { title, text, after, accept, .. }) => {
+                let id = pinned::free_id(project)?;
+                let done = format!("task {id} is added");
+                let new =
+                    NewTask { id, title, text, after, accept, artifacts: Vec::new(), agent: None, timeout_ms: None };
+                (vec![Order::Add(Box::new(new))], done)
+            }
+            Self::Edit(task, edit) => {
+                let done = format!("task {task} is changed");
+                (vec![Order::Edit { task, edit }], done)
+            }
+        })
     }
 }
 

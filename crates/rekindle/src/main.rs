@@ -25,6 +25,7 @@ mod output_file;
 mod page;
 mod patience;
 mod picture;
+mod pinned;
 mod plan_file;
 mod project;
 mod report;

@@ -33,7 +33,7 @@ use crate::project::Project;
 use crate::ui::one_line;
 use crate::view::{RunView, View};
 
-pub(crate) use self::acting::place;
+pub(crate) use self::acting::{other_checks, place};
 
 /// What a page is made from.
 pub(crate) struct Site {

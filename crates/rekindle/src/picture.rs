@@ -225,8 +225,9 @@ impl RunReader {
         })?;
         known.last_time = known.last_time.max(run.last_time()?);
         // Rows are read after the events: they may be newer than these, never older.
-        let (tasks, attempts, mut questions) = (run.tasks()?, run.attempts()?, run.questions()?);
+        let mut questions = run.questions()?;
         self.lost.add_to(&mut questions, coordinator.is_some(), || view.lost(), &self.project.state_dir)?;
+        let (tasks, attempts) = (run.tasks()?, run.attempts()?);
         let picture = Picture {
             outputs: output::read(&run, &tasks, &attempts, outputs.as_ref())?,
             tasks,

@@ -133,15 +133,7 @@ fn tell_task(fact: &TaskEvent) -> Parts {
             let result = result.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
             ("CLAIMED", Tone::Active, format!("its agent says it is done ({}){result}", through(*door)))
         }
-        TaskEvent::ChecksFinished { evidence, passed: true } => (
-            "PROVEN",
-            Tone::Good,
-            match evidence.checks.len() {
-                0 => "no check to run".to_owned(),
-                1 => "its check passed".to_owned(),
-                many => format!("all {many} checks passed"),
-            },
-        ),
+        TaskEvent::ChecksFinished { evidence, passed: true } => ("PROVEN", Tone::Good, proven(evidence.checks.len())),
         TaskEvent::ChecksFinished { evidence, .. } => ("NOT PROVEN", Tone::Warning, evidence.complaint()),
         TaskEvent::TaskCompleted { result, unproven, unreported } => {
             let how = match (*unreported, *unproven) {
@@ -191,6 +183,14 @@ fn tell_task(fact: &TaskEvent) -> Parts {
         TaskEvent::TaskAssigned { .. } => {
             ("GIVEN", Tone::Active, "its agent was idle and goes on with it in the same session".to_owned())
         }
+    }
+}
+
+fn proven(checks: usize) -> String {
+    match checks {
+        0 => "no check to run".to_owned(),
+        1 => "its check passed".to_owned(),
+        many => format!("all {many} checks passed"),
     }
 }
 

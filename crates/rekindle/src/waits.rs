@@ -1,5 +1,7 @@
 //! What a run waits for, in words: accounts, and a machine that is short of something. Story and view both say it.
 
+use std::path::Path;
+
 use rekindle_core::cause::Cause;
 use rekindle_core::ids::TaskId;
 use rekindle_core::time::Time;
@@ -46,10 +48,13 @@ pub(crate) fn probe(wait: &WaitRow, now: Time) -> String {
     reset.unwrap_or_default()
 }
 
-/// What goes on with a run that nobody coordinates.
+/// What goes on with a run that nobody coordinates. The plan's path is as one would type it here.
 #[must_use]
 pub(crate) fn interrupted(run: &RunRow) -> String {
-    format!("interrupted: `rekindle run {}` goes on", one_line(&run.plan_path))
+    let here = std::env::current_dir().unwrap_or_default();
+    let plan = Path::new(&run.plan_path);
+    let plan = plan.strip_prefix(&here).unwrap_or(plan).display().to_string();
+    format!("interrupted: `rekindle run {}` goes on", one_line(&plan))
 }
 
 /// What a task waits for.

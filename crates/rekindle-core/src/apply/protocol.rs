@@ -37,7 +37,7 @@ pub(super) fn add(state: &mut State, event: &Event, added: &Added) {
     let mut task = new_task(index, false, 0);
     task.workflow.parent.clone_from(&added.parent);
     task.workflow.health = added.health;
-    let by_hand = added.parent.is_none() && !added.health;
+    let by_hand = added.is_by_hand();
     task.workflow.by_hand = by_hand;
     if let Some(attempt) = added.holder {
         task.holder = Some(attempt);
@@ -53,6 +53,19 @@ pub(super) fn add(state: &mut State, event: &Event, added: &Added) {
     }
     if by_hand {
         super::reload::renew(state);
+    }
+}
+
+/// Numbers an attempt at a task, once however often it begins it.
+pub(super) fn number(state: &mut State, id: &TaskId, attempt: AttemptId) {
+    let known = |attempt: &crate::state::Attempt| attempt.numbers.contains_key(id);
+    if state.attempts.get(&attempt).is_none_or(known) {
+        return;
+    }
+    state.change_task(id, |task| task.begun += 1);
+    let number = state.tasks.get(id).map_or(1, |task| task.begun);
+    if let Some(attempt) = state.attempts.get_mut(&attempt) {
+        attempt.numbers.insert(id.clone(), number);
     }
 }
 

@@ -8,6 +8,7 @@ use crate::event::{ChangedPart, ChangedTask, Follow, PlanReloaded, TaskEvent};
 use crate::ids::TaskId;
 use crate::plan::PlanTask;
 use crate::reload::parts_of;
+use crate::review::Stage;
 use crate::state::{Inspection, State, TaskState};
 
 /// A changed plan was taken over.
@@ -83,8 +84,11 @@ fn follow(state: &mut State, changed: &ChangedTask) {
         if let Some(claim) = task.claim.as_mut().filter(|_| other_proof) {
             claim.outdated = true;
         }
-        if other_proof {
-            // What other checks said before the work says nothing about these.
+        // What other checks said before the work says nothing about these. Work that was accepted by them rests on it still.
+        let accepted = task.state == TaskState::Complete
+            || task.workflow.stage != Stage::Implement
+            || task.workflow.merging.is_some();
+        if other_proof && !accepted {
             task.workflow.baseline = None;
         }
     });
@@ -140,9 +144,16 @@ pub(super) fn renew(state: &mut State) {
     run.inspection = Inspection::None;
     let graph = run.plan.graph();
     let (levels, unblocks) = (graph.levels(), graph.unblocks());
-    let level_of = |index: usize| levels.get(index).copied().unwrap_or(1);
-    for (index, task) in run.plan.tasks.iter_mut().enumerate().filter(|_| !run.plan.explicit_waves) {
-        task.wave = level_of(index);
+    // A part is on the level of its whole.
+    let whole_of = |id: &TaskId| {
+        let mut whole = state.tasks.get(id);
+        while let Some(parent) = whole.and_then(|task| task.workflow.parent.as_ref()) {
+            whole = state.tasks.get(parent);
+        }
+        whole.map(|task| task.index)
+    };
+    for task in run.plan.tasks.iter_mut().filter(|_| !run.plan.explicit_waves) {
+        task.wave = whole_of(&task.id).and_then(|index| levels.get(index).copied()).unwrap_or(task.wave);
     }
     for task in state.tasks.values_mut() {
         task.unblocks = unblocks.get(task.index).copied().unwrap_or(0);

@@ -92,11 +92,7 @@ pub(super) fn close_for(turn: &mut Turn<'_>, id: AttemptId, cause: &Cause, held:
     let known = turn.state.gates.get(&account).cloned();
     // Several agents meet the same limit at the same time: that is one strike, not many.
     let same = known.as_ref().filter(|gate| id.0 <= gate.after);
-    let strikes = match (&known, same) {
-        (_, Some(gate)) => gate.strikes,
-        (Some(gate), None) => gate.strikes + 1,
-        (None, None) => 1,
-    };
+    let strikes = same.map_or_else(|| known.as_ref().map_or(1, |gate| gate.strikes + 1), |gate| gate.strikes);
     let limits = &turn.state.limits;
     let mut tries: Option<Probe> = None;
     let (until, question) = match cause {
@@ -148,17 +144,9 @@ pub(super) fn close_for(turn: &mut Turn<'_>, id: AttemptId, cause: &Cause, held:
     };
     let overloaded = overloaded_until(known.as_ref(), turn.now);
     let question = question.or(known.and_then(|gate| gate.question));
-    let closed = GateClosed {
-        account,
-        cause: cause.clone(),
-        until: limit.max(overloaded),
-        question,
-        strikes,
-        reset,
-        probe,
-        overloaded_until: overloaded,
-        limit_until: limit.filter(|_| overloaded.is_some()),
-    };
+    let (until, limit_until) = (limit.max(overloaded), limit.filter(|_| overloaded.is_some()));
+    let (cause, overloaded_until) = (cause.clone(), overloaded);
+    let closed = GateClosed { account, cause, until, question, strikes, reset, probe, overloaded_until, limit_until };
     turn.emit_attempt(id, GateEvent::GateClosed(closed));
 }
 

@@ -127,6 +127,14 @@ pub struct Added {
     pub holder: Option<AttemptId>,
 }
 
+impl Added {
+    /// Whether a person added it.
+    #[must_use]
+    pub fn is_by_hand(&self) -> bool {
+        self.parent.is_none() && !self.health
+    }
+}
+
 /// Checks that passed in some environments and failed in others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EnvironmentsDiffer {

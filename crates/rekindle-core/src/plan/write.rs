@@ -28,14 +28,19 @@ pub fn write(plan: &Plan, named: bool) -> Result<Written, String> {
         let mut text = format!("{head}# {}\n\n", plan.title);
         push_text(&mut text, goal);
         // Ends whatever section the goal ends in, and says nothing by itself.
-        text.push_str("## Dispatch rules\n\n");
+        let in_section =
+            goal.lines().any(|line| line.starts_with("##") || line.starts_with("# ") || line.starts_with("--"));
+        if !rules.is_empty() || in_section {
+            text.push_str("## Dispatch rules\n\n");
+        }
         push_text(&mut text, rules);
         text
     };
     let says = |text: &str, goal: &str, rules: &str| {
         read(plan, &format!("{text}{NEXT}")).is_some_and(|read| {
             let same = read.goal == goal && read.dispatch_rules.as_deref().unwrap_or_default() == rules;
-            same && read.title == plan.title && same_settings(&read.settings, &plan.settings) && read.tasks.len() == 1
+            let alone = read.tasks.len() == 1 && !read.explicit_waves;
+            same && alone && read.title == plan.title && same_settings(&read.settings, &plan.settings)
         })
     };
     let (goals, all_rules) = ([plan.goal.clone(), quote(&plan.goal)], [rules.to_owned(), quote(rules)]);
@@ -47,12 +52,14 @@ pub fn write(plan: &Plan, named: bool) -> Result<Written, String> {
     quoted.extend((said != rules).then(|| "the dispatch rules".to_owned()));
     for task in &plan.tasks {
         let (part, exact) = task_text(plan, task).ok_or_else(|| format!("task {}", task.id))?;
-        text.push_str(&part);
-        text.push('\n');
+        text.push_str(part.trim_end());
+        text.push_str("\n\n");
         if !exact {
             quoted.push(task.id.to_string());
         }
     }
+    text.truncate(text.trim_end().len());
+    text.push('\n');
     let read = read(plan, &text).ok_or_else(|| "the plan".to_owned())?;
     if read.tasks.len() != plan.tasks.len() {
         return Err("the plan".to_owned());

@@ -7,7 +7,7 @@ use rekindle_core::input::{Found, Input, MergeOutcome, NewTask, Order, TaskEdit}
 use rekindle_core::limits::Limits;
 use rekindle_core::plan;
 use rekindle_core::reload;
-use rekindle_core::report::Report;
+use rekindle_core::report::{Baseline, Report};
 use rekindle_core::state::{RunPhase, TaskState, Word};
 
 use crate::harness::{Story, exit_code, task};
@@ -423,4 +423,25 @@ fn another_agent_does_not_move_work_to_another_workspace() {
     assert_eq!(story.state.workspace_of(&task("T2")), before, "both are held by the attempt that works there");
     let added = |event: &rekindle_core::event::Event| matches!(event.body, Body::Task(TaskEvent::TaskEdited(_)));
     assert!(story.log.iter().any(added));
+}
+
+#[test]
+fn work_that_nobody_reported_rests_on_what_showed_it_when_its_checks_change_later() {
+    let mut story = Story::of(TWO);
+    story.started(1);
+    let baseline = Baseline { failed: Some("one".into()), unknown: None };
+    story.input(Input::BaselineSeen { attempt: AttemptId(1), task: task("T1"), baseline });
+    story.exited(1, exit_code(0));
+    story.checked("T1", true);
+    assert!(story.state.tasks[&task("T1")].workflow.unreported && state_of(&story, "T1") == TaskState::Complete);
+    edit(&mut story, "T1", TaskEdit { accept: Some(vec!["another".into()]), ..TaskEdit::default() });
+    story.checked("T1", true);
+    let known = &story.state.tasks[&task("T1")];
+    assert!(known.state == TaskState::Complete && known.workflow.baseline.is_some(), "{known:?}");
+    // Of work that is still to be shown, other checks say nothing.
+    story.started(2);
+    let baseline = Baseline { failed: Some("two".into()), unknown: None };
+    story.input(Input::BaselineSeen { attempt: AttemptId(2), task: task("T2"), baseline });
+    edit(&mut story, "T2", TaskEdit { accept: Some(vec!["another".into()]), ..TaskEdit::default() });
+    assert_eq!(story.state.tasks[&task("T2")].workflow.baseline, None);
 }

@@ -154,7 +154,7 @@ fn names(remark: &str, line: usize) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
     fn no_task_disappears_silently(parts in prop::collection::vec(part(), 1..4)) {

@@ -5,13 +5,15 @@
 use std::collections::VecDeque;
 
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
+use rekindle_core::plan::PlanTask;
 use rekindle_core::report::{Checkpoint, Exit, Report};
 use rekindle_engine::control::wire::Request;
 use rekindle_engine::store::Stream;
 use rekindle_shim::tree::Activity;
 
+use super::changes::STRICT;
 use super::script;
-use super::story::{SECOND, mark_of};
+use super::story::{SECOND, mark_of, strict_mark_of};
 use super::world::{Happening, Sim};
 
 /// The system's unit of processor time.
@@ -170,8 +172,8 @@ impl Sim {
     /// The work itself: what a task asks for comes to lie on the disk. It may break or mend what the plan calls health.
     fn make(&mut self, task: &TaskId, whole: bool) {
         self.say(format_args!("{task} is made, whole: {whole}"));
-        if let Some((artifacts, _)) = self.setting.proof_of(task) {
-            let artifacts = artifacts.to_vec();
+        let present = self.checkers.replayed.plan_task(task).cloned();
+        if let Some(PlanTask { artifacts, .. }) = present.clone() {
             let count = if whole { artifacts.len() } else { artifacts.len().saturating_sub(1) };
             self.disk.extend(artifacts.into_iter().take(count));
         }
@@ -179,6 +181,9 @@ impl Sim {
             return;
         }
         self.disk.insert(mark_of(task));
+        if present.is_some_and(|planned| planned.accept.iter().any(|command| command.starts_with(STRICT))) {
+            self.disk.insert(strict_mark_of(task));
+        }
         let way = self.checkers.replayed.tasks.get(task).map(|known| known.workflow.clone()).unwrap_or_default();
         if self.quiet || way.health || self.rng.chance(30) {
             self.sick.clear();

@@ -5,6 +5,7 @@
 
 mod answers;
 mod awake;
+mod changes;
 mod invariant;
 mod log;
 mod machine;
@@ -92,6 +93,8 @@ pub struct Truth {
     pub sleeps: Vec<awake::Sleep>,
     /// When attempts were handed their tasks.
     dispatched: BTreeMap<AttemptId, u64>,
+    /// What the operator changed in the plan.
+    pub changes: changes::Changes,
 }
 
 impl Truth {
@@ -106,12 +109,17 @@ impl Truth {
     }
 
     /// The operator ordered something about a task.
-    pub fn operator(&mut self, order: &Order) {
+    pub fn operator(&mut self, order: &Order, state: &State) {
+        let removed = self.changes.told(order, state);
+        self.ordered.extend(removed);
         if let Order::Complete { task, .. } = order {
             self.completed.insert(task.clone());
         }
         match order {
-            Order::Skip { task, .. } | Order::Stop { task } | Order::Complete { task, .. } => {
+            Order::Skip { task, .. }
+            | Order::Stop { task }
+            | Order::Complete { task, .. }
+            | Order::Fail { task, .. } => {
                 self.ordered.insert(task.clone());
             }
             Order::Split { task, .. } => {

@@ -138,24 +138,7 @@ impl Sim {
                 let shift = self.draw_shift();
                 self.machine.set_wall(shift);
             }
-            Fault::Full => {
-                for _ in 0..self.rng.between(1, 4) {
-                    let drawn = match self.rng.weighted(&[60, 20, 18, 2]) {
-                        0 => memory::Fault::Full,
-                        1 => memory::Fault::Busy,
-                        2 => memory::Fault::Io,
-                        _ => memory::Fault::TooLarge,
-                    };
-                    self.count(match drawn {
-                        memory::Fault::Busy => "store busy",
-                        memory::Fault::Io => "store i/o error",
-                        memory::Fault::TooLarge => "batch too large",
-                        _ => "store full",
-                    });
-                    self.durable.inject(drawn);
-                }
-                self.reads_refused.store(self.rng.below(3), Ordering::Relaxed);
-            }
+            Fault::Full => self.store_refuses(),
             Fault::Blind => {
                 self.blind_until_ms = self.queue.now_ms() + self.rng.between(MINUTE, 20 * MINUTE);
             }
@@ -178,6 +161,26 @@ impl Sim {
             }
         }
         false
+    }
+
+    /// Some of the next appends and reads are refused.
+    fn store_refuses(&mut self) {
+        for _ in 0..self.rng.between(1, 4) {
+            let drawn = match self.rng.weighted(&[60, 20, 18, 2]) {
+                0 => memory::Fault::Full,
+                1 => memory::Fault::Busy,
+                2 => memory::Fault::Io,
+                _ => memory::Fault::TooLarge,
+            };
+            self.count(match drawn {
+                memory::Fault::Busy => "store busy",
+                memory::Fault::Io => "store i/o error",
+                memory::Fault::TooLarge => "batch too large",
+                _ => "store full",
+            });
+            self.durable.inject(drawn);
+        }
+        self.reads_refused.store(self.rng.below(3), Ordering::Relaxed);
     }
 
     fn strike_coordinator(&mut self, kill: Kill) -> bool {

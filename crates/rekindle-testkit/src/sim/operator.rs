@@ -56,27 +56,28 @@ impl Sim {
             orders.extend(drawn);
         }
         for order in &orders {
-            self.checkers.truth.operator(order);
+            self.checkers.truth.operator(order, &self.checkers.replayed);
         }
-        orders
+        orders.into_iter().map(|order| self.order_for_driver(order)).collect()
     }
 
-    /// A failed task to open again after the end of a run.
+    /// A failed task to open again after the end of a run, or a change of its plan.
     pub fn second_thoughts(&mut self) -> Option<Order> {
         let failed = self.checkers.failed_tasks();
         let wanted = !self.quiet && self.rng.chance(30);
         let order = self.rng.pick(&failed).filter(|_| wanted).map(|task| Order::Retry { task: task.clone() });
+        let order = order.or_else(|| if !self.quiet && self.rng.chance(20) { self.draw_change() } else { None });
         if let Some(order) = &order {
-            self.checkers.truth.operator(order);
+            self.checkers.truth.operator(order, &self.checkers.replayed);
         }
-        order
+        order.map(|order| self.order_for_driver(order))
     }
 
     fn draw_order(&mut self) -> Option<Order> {
         let tasks: Vec<TaskId> = self.checkers.all_tasks();
         let task = self.rng.pick(&tasks)?.clone();
         let agents = self.checkers.agent_names();
-        let order = match self.rng.weighted(&[10, 4, 12, 20, 20, 6, 6, 10, 2, 6]) {
+        let order = match self.rng.weighted(&[10, 4, 12, 20, 20, 8, 6, 10, 2, 6, 6, 40]) {
             0 => Order::Pause(rekindle_core::event::PauseReason::Operator),
             1 => Order::Pause(rekindle_core::event::PauseReason::Stop),
             2 => Order::Skip { task, reason: "not needed".to_owned() },
@@ -86,14 +87,21 @@ impl Sim {
             6 => Order::Note { text: "the operator was here".to_owned() },
             7 => Order::Split { task, subtasks: vec!["one half".to_owned(), "the other".to_owned()] },
             8 => Order::ForgetFocus,
-            _ => Order::Stop { task },
+            9 => Order::Stop { task },
+            10 => Order::Fail { task, reason: "given up".to_owned() },
+            _ => self.draw_change()?,
         };
         Some(order)
     }
 
     pub(super) fn order_by_call(&mut self, order: Order) {
         self.say(format_args!("operator: {order:?}"));
-        self.checkers.truth.operator(&order);
+        self.checkers.truth.operator(&order, &self.checkers.replayed);
+        let doubted = match &order {
+            Order::Complete { task, .. } if self.plant == Some(Plant::DoubtWord) => Some(task.clone()),
+            _ => None,
+        };
+        let order = self.order_for_driver(order);
         let pauses = matches!(order, Order::Pause(_));
         if pauses && self.plant == Some(Plant::DropPause) {
             self.checkers.truth.paused = true;
@@ -101,5 +109,9 @@ impl Sim {
         }
         let caller = if pauses { Caller::Pauses } else { Caller::Entitled };
         self.call(None, Vec::new(), Request::Order(order), caller);
+        if let Some(task) = doubted {
+            // Nobody said so.
+            self.call(None, Vec::new(), Request::Order(Order::Retry { task }), Caller::Entitled);
+        }
     }
 }

@@ -8,9 +8,10 @@ use rekindle_core::report::{Baseline, CheckResult, Evidence, HealthResult};
 use rekindle_engine::driver::Message;
 use rekindle_engine::world::{CheckOrder, MergeOrder};
 
+use super::changes::STRICT;
 use super::checkers::Invariant;
 use super::plant::Plant;
-use super::story::{MINUTE, SECOND, mark_of};
+use super::story::{MINUTE, SECOND, mark_of, strict_mark_of};
 use super::world::{Happening, Sim};
 
 /// Something that a coordinator asked for and that is not answered by the log yet.
@@ -42,11 +43,16 @@ impl Sim {
     }
 
     /// The checks of a claim look at the disk as it is now.
-    pub fn checked(&mut self, order: CheckOrder) {
+    pub fn checked(&mut self, mut order: CheckOrder) {
         self.coordinator.under_way.remove(&Asked::Checks(order.task.clone(), order.epoch));
         if self.checks_refused(&order) {
             return;
         }
+        let first = || self.setting.plan.task(order.task.as_str()).map(|task| task.accept.clone());
+        if let Some(commands) = first().filter(|_| self.plant == Some(Plant::OldChecks)) {
+            order.commands = commands;
+        }
+        self.checkers.truth.changes.run.insert((order.task.clone(), order.epoch), order.commands.clone());
         let missing: Vec<String> = order.artifacts.iter().filter(|path| !self.disk.contains(*path)).cloned().collect();
         let made = order.commands.iter().all(|command| self.is_sound(&order.task, command));
         let flaky = !self.quiet && self.rng.chance(3);
@@ -96,7 +102,8 @@ impl Sim {
     /// Whether a command would pass now: a health command unless something is sick, any other when its task was made.
     fn is_sound(&self, task: &TaskId, command: &str) -> bool {
         let health = self.setting.plan.settings.health.iter().any(|known| known == command);
-        if health { !self.sick.contains(command) } else { self.disk.contains(&mark_of(task)) }
+        let strict = !command.starts_with(STRICT) || self.disk.contains(&strict_mark_of(task));
+        if health { !self.sick.contains(command) } else { strict && self.disk.contains(&mark_of(task)) }
     }
 
     fn health_result(&mut self, command: &str, trusted: bool) -> CheckResult {

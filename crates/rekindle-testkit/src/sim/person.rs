@@ -103,7 +103,7 @@ impl Sim {
             },
         };
         if let Order::WithUndo { order } = &order {
-            self.checkers.truth.operator(&order.clone().into());
+            self.checkers.truth.operator(&order.clone().into(), &self.checkers.replayed);
         }
         self.order_by_call(order);
     }

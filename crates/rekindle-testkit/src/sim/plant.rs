@@ -61,6 +61,14 @@ pub enum Plant {
     NeverForget,
     /// Processes that cannot be looked at are taken for idle ones.
     BlindAsSilent,
+    /// A task that a person completed is opened again by nobody's order.
+    DoubtWord,
+    /// A changed plan reaches the coordinator in other words.
+    StalePlan,
+    /// A task that a person added reaches the coordinator as another one.
+    OtherTask,
+    /// The checks of the plan as it was at first are run, whatever a person has changed.
+    OldChecks,
     /// An agent that was killed for lack of memory is told as crashed.
     WantAsCrash,
     /// An attempt that cannot be looked at is taken for lost.
@@ -77,7 +85,7 @@ pub enum Plant {
 
 impl Plant {
     /// Every plant.
-    pub const ALL: [Self; 35] = [
+    pub const ALL: [Self; 39] = [
         Self::NoEpochCheck,
         Self::AckBeforeCommit,
         Self::KillpgOnly,
@@ -107,6 +115,10 @@ impl Plant {
         Self::ForgetCaller,
         Self::NeverForget,
         Self::BlindAsSilent,
+        Self::DoubtWord,
+        Self::StalePlan,
+        Self::OtherTask,
+        Self::OldChecks,
         Self::WantAsCrash,
         Self::UnknownAsLost,
         Self::UnseenAsMissing,
@@ -148,6 +160,10 @@ impl Plant {
             Self::ForgetCaller => "forget-caller",
             Self::NeverForget => "never-forget",
             Self::BlindAsSilent => "blind-as-silent",
+            Self::DoubtWord => "doubt-word",
+            Self::StalePlan => "stale-plan",
+            Self::OtherTask => "other-task",
+            Self::OldChecks => "old-checks",
             Self::WantAsCrash => "want-as-crash",
             Self::UnknownAsLost => "unknown-as-lost",
             Self::UnseenAsMissing => "unseen-as-missing",

@@ -107,8 +107,11 @@ impl Sim {
 
     /// A look at a bundle for which there is no room: nothing is known, so nothing is concluded.
     pub fn look_refused(&mut self) -> Option<Found> {
-        let found = if self.plant == Some(Plant::UnknownAsLost) { Found::Lost } else { Found::Unresponsive };
-        self.refuses("look refused").then_some(found)
+        if self.plant == Some(Plant::UnknownAsLost) {
+            // Most looks are at what has ended: only more of them show the bug.
+            return (!self.quiet && self.rng.chance(LAST_READ_PERCENT)).then_some(Found::Lost);
+        }
+        self.refuses("look refused").then_some(Found::Unresponsive)
     }
 
     /// Whether there is no room to run checks; a planted bug takes that for their failure.

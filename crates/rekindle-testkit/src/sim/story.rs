@@ -42,17 +42,16 @@ impl Setting {
             mute: rng.chance(4),
         }
     }
-
-    /// The paths that prove a task, and whether it has a check.
-    pub fn proof_of(&self, task: &TaskId) -> Option<(&[String], bool)> {
-        let planned = self.plan.tasks.iter().find(|planned| planned.id == *task)?;
-        Some((&planned.artifacts, !planned.accept.is_empty()))
-    }
 }
 
 /// The mark on the disk that a task's work was really done; checks look for it.
 pub fn mark_of(task: &TaskId) -> String {
     format!("work/{task}")
+}
+
+/// The mark of work that was made while a stricter check was asked for.
+pub fn strict_mark_of(task: &TaskId) -> String {
+    format!("strict/{task}")
 }
 
 fn draw_limits(rng: &mut Rng) -> Limits {

@@ -30,6 +30,7 @@ mod refusal_below;
 mod refusal_commands;
 mod refusal_points;
 mod refusals;
+mod reload;
 mod review;
 mod rig;
 mod serve;

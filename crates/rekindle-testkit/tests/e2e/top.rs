@@ -111,8 +111,8 @@ fn a_light_terminal_is_recognised_and_its_answer_goes_nowhere() {
     let rig = Rig::new(PLAN, AGENT);
     let _running = rig.run();
     rig.await_event("question_asked");
+    let terminal = Terminal::open(&rig, 100, 30);
     for (ground, wrong, colour) in [("#ffffff", "15;0", 5), ("#fdf6e3", "15;0", 5), ("#002b36", "0;15", 3)] {
-        let terminal = Terminal::open(&rig, 100, 30);
         terminal.tmux(&["set-option", "-g", "window-style", &format!("bg={ground}")]);
         terminal.line(&format!("export COLORFGBG='{wrong}'"));
         terminal.top("");
@@ -128,6 +128,8 @@ fn a_light_terminal_is_recognised_and_its_answer_goes_nowhere() {
         assert!(!screen.contains("rgb") && !screen.contains("11;"), "the answer is on the screen: {screen}");
         terminal.keys(&["q"]);
         terminal.assert_given_back();
+        terminal.line("clear");
+        terminal.awaits("nothing but the prompt", |screen| screen.trim() == "ready>");
     }
 }
 
@@ -192,11 +194,7 @@ fn a_person_watches_answers_retries_and_leaves_and_the_run_goes_on() {
     terminal.shows("tile 2");
 
     look_around(&terminal);
-    // Any size, there and back.
-    for (columns, rows) in [("60", "18"), ("20", "5"), ("1", "1"), ("200", "50"), ("80", "24")] {
-        terminal.tmux(&["resize-window", "-x", columns, "-y", rows]);
-    }
-    terminal.awaits("two columns", |screen| screen.contains("[log]") && screen.contains("Tasks"));
+    resize_there_and_back(&terminal);
     terminal.keys(&["?"]);
     terminal.shows("keys (/ searches)");
     // To the shell and back.
@@ -218,6 +216,14 @@ fn a_person_watches_answers_retries_and_leaves_and_the_run_goes_on() {
     terminal.keys(&["q"]);
     drop(terminal);
     rig.assert_nothing_left();
+}
+
+/// Any size, there and back.
+fn resize_there_and_back(terminal: &Terminal<'_>) {
+    for (columns, rows) in [("60", "18"), ("20", "5"), ("1", "1"), ("200", "50"), ("80", "24")] {
+        terminal.tmux(&["resize-window", "-x", columns, "-y", rows]);
+    }
+    terminal.awaits("two columns", |screen| screen.contains("[log]") && screen.contains("Tasks"));
 }
 
 /// A word is looked for in the logs of all agents, and the line it stands in is gone to.

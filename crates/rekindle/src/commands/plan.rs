@@ -17,6 +17,7 @@ use crate::brought::{self, Brought};
 use crate::config::{Config, Sources};
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
+use crate::pinned;
 use crate::plan_file::{DEFAULT_PLAN, PlanFile};
 
 /// Check, show, import, change or export a plan
@@ -198,7 +199,7 @@ fn commands_of(path: &Path, plan: &plan::Plan, context: &Context) -> Result<Vec<
 
 /// The run of the state directory, with the plan that it goes by as it is now.
 fn pinned_plan(context: &Context) -> Result<Run> {
-    let state = reload::state_of(&context.project)?;
+    let state = pinned::state_of(&context.project)?;
     let plan = state.present_plan();
     let run = state.run.zip(plan).map(|(run, plan)| Run { plan, ..run });
     run.ok_or_else(|| CliError::usage("there is no run here").hint("start one: rekindle run plan.md"))

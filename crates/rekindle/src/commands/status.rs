@@ -59,14 +59,13 @@ pub(crate) fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
         context.ui.json(&json)?;
         return Ok(Exit::Success);
     }
-    let lost = view.lost()?;
     let Some(run) = run else {
         context.ui.say("there is no run yet");
-        ask(lost.iter(), context);
+        ask(view.lost()?.iter(), context);
         return Ok(Exit::Success);
     };
     let mut picture = Picture::of_rows(&run, pid_of(view.coordinator()?.as_ref()))?;
-    picture.questions.splice(0..0, lost);
+    picture.questions.splice(0..0, view.lost()?);
     if wanted.is_empty() {
         let agents = shown_agents(&picture, args.all);
         show(&picture, &agents, context)?;
@@ -75,15 +74,15 @@ pub(crate) fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
             context.ui.say(&caps::words(&view.caps(&agents)));
         }
     }
+    if let Some(lack) = view.polling() {
+        context.ui.warn(&lack.reason);
+        context.ui.hint(&lack.hint);
+    }
     for id in &wanted {
         one::show(&picture, id, context)?;
     }
     if !wanted.is_empty() || has_times(&picture) {
         context.ui.say(&zone_line(picture.now));
-    }
-    if let Some(lack) = view.polling() {
-        context.ui.warn(&lack.reason);
-        context.ui.hint(&lack.hint);
     }
     Ok(Exit::Success)
 }

@@ -220,10 +220,10 @@ pub(crate) fn for_programs(view: Option<&View>, run: Option<&RunView<'_>>, all: 
     let picture = run.map(|run| Picture::of_rows(run, pid_of(coordinator.as_ref()))).transpose()?;
     let agents = picture.as_ref().map(|picture| shown_agents(picture, all)).unwrap_or_default();
     let caps = view.map_or_else(rekindle_engine::caps::standing, |view| view.caps(&agents));
-    let lost = view.map_or(Ok(None), View::lost)?;
-    let whole = whole(run, picture, agents, coordinator, lag, &caps);
-    let questions = whole.questions + usize::from(lost.is_some());
-    Ok(StatusJson { polling: view.and_then(View::polling), questions, ..whole })
+    let mut json = whole(run, picture, agents, coordinator, lag, &caps);
+    json.questions += view.map_or(Ok(None), View::lost)?.iter().count();
+    json.polling = view.and_then(View::polling);
+    Ok(json)
 }
 
 /// The coordinator's process; 0 where it has not said yet who it is.

@@ -1,6 +1,7 @@
 //! Buttons for what a person can do, each with what it will do; the script asks first and orders it through the port.
 
 use maud::{Markup, html};
+use rekindle_core::input::TaskEdit;
 use rekindle_core::view::{QuestionRow, TaskRow};
 
 use super::Visit;
@@ -15,10 +16,10 @@ pub(super) fn button(visit: &Visit<'_>, picture: &Picture, act: &Act, label: &st
     if visit.site.read_only || act.refusal(picture).is_some() {
         return html! {};
     }
-    let splits = matches!(act, Act::Split(..));
+    let asks = act.asks_for();
     html! {
         button.act type="button" aria-haspopup="dialog" data-act=(act.verb()) data-post=(place(act))
-            data-consequence=(act.consequence(picture)) data-parts=[splits.then_some("")] { (label) }
+            data-consequence=(act.consequence(picture)) data-parts=[asks.map(|(what, _)| what)] data-least=[asks.map(|(_, least)| least)] { (label) }
     }
 }
 
@@ -38,7 +39,15 @@ pub(crate) fn place(act: &Act) -> String {
         Act::Tell(id, _) => format!("/api/tasks/{}/tell", encoded(id.as_str())),
         Act::Done(id) => format!("/api/tasks/{}/done", encoded(id.as_str())),
         Act::Undo(number) => format!("/api/orders/{number}/undo"),
+        Act::Add(_) => "/api/tasks".to_owned(),
+        Act::Edit(id, _) => format!("/api/tasks/{}/edit", encoded(id.as_str())),
     }
+}
+
+/// An edit of a task's checks, before it is said which.
+#[must_use]
+pub(crate) fn other_checks() -> TaskEdit {
+    TaskEdit { accept: Some(Vec::new()), ..TaskEdit::default() }
 }
 
 /// The menu of a task.
@@ -50,6 +59,8 @@ pub(super) fn menu(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Mark
             (button(visit, picture, &Act::Retry(id.clone()), "Retry…"))
             (button(visit, picture, &Act::Skip(id.clone()), "Skip…"))
             (button(visit, picture, &Act::Split(id.clone(), Vec::new()), "Split…"))
+            (button(visit, picture, &Act::Edit(id.clone(), Box::default()), "Edit text…"))
+            (button(visit, picture, &Act::Edit(id.clone(), Box::new(other_checks())), "Change checks…"))
             (button(visit, picture, &Act::Stop(id.clone()), "Stop…"))
             (button(visit, picture, &Act::Done(id), "Complete…"))
             @if let Some(agent) = agent { (button(visit, picture, &Act::Recover(agent), "Replace agent…")) }

@@ -209,7 +209,7 @@ fn dialogs() -> Markup {
             form method="dialog" {
                 h2 #confirm-title {}
                 p #confirm-text {}
-                label #confirm-parts hidden { "Its parts, one per line" textarea rows="4" spellcheck="false" {} }
+                label #confirm-parts hidden { span {} textarea rows="4" spellcheck="false" {} }
                 p #confirm-error .t-error role="alert" hidden {}
                 div.buttons { button #confirm-no type="button" { "Cancel" } button #confirm-yes .primary type="submit" {} }
             }

@@ -8,7 +8,7 @@ use super::frame::{Frame, run_state};
 use super::parts::{self, copy, cost, moment, span, task_link, tokens};
 use super::table::{self, Column, Line};
 use super::{Visit, acting};
-use crate::acts::Act;
+use crate::acts::{Act, Addition};
 use crate::drawing::{self, Links};
 use crate::error::Result;
 use crate::picture::Picture;
@@ -38,7 +38,10 @@ pub(super) fn page(visit: &Visit<'_>) -> Result<Frame> {
     let body = html! {
         h1.run-title { (one_line(&picture.run.title)) " " span.dim.small { "run " (one_line(&picture.run.id)) (copy(&picture.run.id)) } }
         (strip(picture))
-        div.acts { (acting::button(visit, picture, &Act::Pause, "Pause the run…")) }
+        div.acts {
+            (acting::button(visit, picture, &Act::Pause, "Pause the run…"))
+            (acting::button(visit, picture, &Act::Add(Addition::default()), "Add a task…"))
+        }
         (failed(visit, picture))
         (inbox(visit, picture))
         section #timeline aria-labelledby="timeline-title" {

@@ -29,7 +29,6 @@ pub(crate) struct TaskOutput {
     pub lines: Vec<String>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
 fn as_number<S: Serializer>(attempt: &AttemptId, serializer: S) -> std::result::Result<S::Ok, S::Error> {
     serializer.serialize_u64(attempt.0)
 }

@@ -351,6 +351,8 @@ impl App {
             Action::Retry => orders && ended(&["failed", "skipped"]),
             Action::RetryFailed => orders && wave && self.picture.iter().any(|picture| picture.counts().failed > 0),
             Action::Skip | Action::Stop | Action::Split => orders && open,
+            Action::Add => orders,
+            Action::Edit | Action::Checks => orders && task.is_some(),
             Action::Recover => orders && open && self.agent().is_some(),
             Action::Pause => orders && self.picture.is_some(),
             Action::Undo => orders && self.picture.iter().any(|picture| !picture.run.placed.is_empty()),

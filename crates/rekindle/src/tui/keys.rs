@@ -134,6 +134,12 @@ pub(super) enum Action {
     Skip,
     /// Breaks a task into parts.
     Split,
+    /// Adds a task to the run.
+    Add,
+    /// Gives a task another text.
+    Edit,
+    /// Gives a task other checks.
+    Checks,
     /// Gives a task up.
     Stop,
     /// Replaces an agent.
@@ -291,6 +297,9 @@ pub(super) const TABLE: &[Binding] = &[
     row("R", MAIN, A::RetryFailed, "retry every failed task (asks first)", "retry failed", 58),
     row("s", MAIN, A::Skip, "skip the task (asks first)", "skip", 52),
     row("S", MAIN, A::Split, "split the task into parts (asks first)", "split", 20),
+    row("A", MAIN, A::Add, "add a task to the run (asks first)", "add", 12),
+    row("e", MAIN, A::Edit, "give the task another text (asks first)", "edit", 14),
+    row("E", MAIN, A::Checks, "give the task other checks (asks first)", "checks", 13),
     row("x", MAIN, A::Stop, "stop the task and give it up (asks first)", "stop", 50),
     row("v", MAIN, A::Recover, "recover its agent: stop and replace it (asks first)", "recover", 45),
     row("m", MAIN, A::Tell, "message: tell the task's agent something", "tell", 51),

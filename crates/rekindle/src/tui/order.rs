@@ -2,6 +2,7 @@
 //! what it will do.
 
 use rekindle_core::ids::TaskId;
+use rekindle_core::input::TaskEdit;
 
 use super::app::{App, Effect};
 use super::edit::LineEdit;
@@ -9,12 +10,9 @@ use super::keys::Action;
 use super::popup::{Confirm, CopyMenu, Popup, SplitBox, TellBox};
 use super::question::AnswerBox;
 use super::tree::Node;
-use crate::acts::Act;
+use crate::acts::{Act, Addition};
 use crate::picture::standing;
 use crate::ui::{Tone, one_line};
-
-/// Fewest parts of a split: one is the task itself.
-const PARTS_MIN: usize = 2;
 
 impl App {
     /// Begins an act, or copies.
@@ -39,6 +37,7 @@ impl App {
                 self.ask(if runs { Act::Pause } else { Act::Resume });
             }
             Action::Undo => return self.undo(),
+            Action::Add => self.type_for(Act::Add(Addition::default())),
             Action::RetryFailed => {
                 let failed = self.picture.iter().flat_map(|picture| &picture.tasks);
                 let failed = failed.filter(|task| task.state == "failed").map(|task| task.id.clone());
@@ -63,7 +62,12 @@ impl App {
             Action::Retry => self.ask(Act::Retry(task)),
             Action::Skip => self.ask(Act::Skip(task)),
             Action::Stop => self.ask(Act::Stop(task)),
-            Action::Split => self.split(task),
+            Action::Split => self.type_for(Act::Split(task, Vec::new())),
+            Action::Edit => self.type_for(Act::Edit(task, Box::default())),
+            Action::Checks => {
+                let other = TaskEdit { accept: Some(Vec::new()), ..TaskEdit::default() };
+                self.type_for(Act::Edit(task, Box::new(other)));
+            }
             Action::Complete => self.ask(Act::Done(task)),
             Action::Tell => self.tell(task),
             _ => {}
@@ -97,11 +101,12 @@ impl App {
         self.popup = Some(Popup::Confirm(Confirm { act, says, yes: false }));
     }
 
-    fn split(&mut self, task: TaskId) {
+    /// Lets a person type what an act has to be told.
+    fn type_for(&mut self, act: Act) {
         let Some(picture) = &self.picture else { return };
-        match Act::Split(task.clone(), Vec::new()).refusal(picture) {
+        match act.refusal(picture) {
             Some(refusal) => self.warn(one_line(&refusal)),
-            None => self.popup = Some(Popup::Split(SplitBox { task, parts: Vec::new(), line: LineEdit::default() })),
+            None => self.popup = Some(Popup::Split(SplitBox { act, parts: Vec::new(), line: LineEdit::default() })),
         }
     }
 
@@ -284,10 +289,15 @@ impl App {
         if !split.line.is_blank() {
             split.parts.push(split.line.text().trim().to_owned());
             split.line = LineEdit::default();
-        } else if split.parts.len() < PARTS_MIN {
-            self.warn("type at least two parts, one per line".to_owned());
+        } else if split.parts.len() < split.act.asks_for().map_or(0, |(_, least)| least) {
+            let many = if matches!(split.act, Act::Split(..)) {
+                "type at least two parts, one per line"
+            } else {
+                "type something first"
+            };
+            self.warn(many.to_owned());
         } else {
-            self.ask(Act::Split(split.task, split.parts));
+            self.ask(split.act.told(split.parts));
             return;
         }
         self.popup = Some(Popup::Split(split));

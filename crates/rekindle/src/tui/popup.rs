@@ -71,11 +71,12 @@ pub(super) struct TellBox {
     pub line: LineEdit,
 }
 
-/// The parts of a task.
+/// Lines that an act has to be told: the parts of a task, a new one, its text or its checks.
 #[derive(Clone, Debug)]
 pub(super) struct SplitBox {
-    pub task: TaskId,
-    /// Parts so far.
+    /// The act, before it was told them.
+    pub act: Act,
+    /// Lines so far.
     pub parts: Vec<String>,
     /// The one being typed.
     pub line: LineEdit,

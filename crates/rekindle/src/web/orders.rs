@@ -7,7 +7,9 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode};
-use rekindle_core::ids::{QuestionId, TaskId};
+use rekindle_core::duration;
+use rekindle_core::ids::{AgentName, QuestionId, TaskId};
+use rekindle_core::input::TaskEdit;
 use rekindle_core::steering::Undoable;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -16,9 +18,9 @@ use super::Web;
 use super::answer::{Problem, json};
 use super::cache::no_run;
 use super::routes::{Answer, Ask};
-use crate::acts::{self, Act};
+use crate::acts::{self, Act, Addition};
 use crate::client::orders::{self, Taken};
-use crate::page::place;
+use crate::page::{other_checks, place};
 use crate::picture::Picture;
 
 /// Largest request: the longest answer that anybody types, many times over.
@@ -55,6 +57,19 @@ struct Answered {
 struct Parts {
     run: Option<String>,
     parts: Vec<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Edited {
+    run: Option<String>,
+    title: Option<String>,
+    text: Option<String>,
+    accept: Option<Vec<String>>,
+    after: Option<Vec<TaskId>>,
+    agent: Option<AgentName>,
+    /// Such as `20m`.
+    timeout: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -164,6 +179,34 @@ pub(super) async fn split(web: Arc<Web>, ask: Ask) -> Answer {
     .await
 }
 
+/// `POST /api/tasks`: a task more.
+pub(super) async fn add(web: Arc<Web>, ask: Ask) -> Answer {
+    let (run, given) = brought::<Addition>(ask, |given| given.run.clone()).await?;
+    if given.title.trim().is_empty() {
+        return Err(Problem::bad("the request has no title").hint("{\"title\": \"what is to be done\"}"));
+    }
+    web.reading(move |web| perform(web, &*now(web, run.as_deref())?, &Act::Add(given))).await
+}
+
+/// `POST /api/tasks/{id}/edit`.
+pub(super) async fn edit(web: Arc<Web>, ask: Ask) -> Answer {
+    let id = ask.segment("id").to_owned();
+    let (run, given) = brought::<Edited>(ask, |given| given.run.clone()).await?;
+    let Edited { title, text, accept, after, agent, timeout, .. } = given;
+    let timeout_ms = timeout.as_deref().map(duration::parse).transpose();
+    let timeout_ms = timeout_ms.map_err(|error| Problem::bad(format!("bad timeout: {error}")).hint(error.hint()))?;
+    let edit = TaskEdit { title, text, accept, artifacts: None, after, agent, timeout_ms };
+    if edit == TaskEdit::default() {
+        return Err(Problem::bad("the request changes nothing").hint("{\"accept\": [\"COMMAND\"]}"));
+    }
+    web.reading(move |web| {
+        let picture = now(web, run.as_deref())?;
+        let task = task_of(&picture, &id)?;
+        perform(web, &picture, &Act::Edit(task, Box::new(edit)))
+    })
+    .await
+}
+
 /// `POST /api/agents/{name}/recover`.
 pub(super) async fn recover(web: Arc<Web>, ask: Ask) -> Answer {
     let name = ask.segment("name").to_owned();
@@ -214,6 +257,11 @@ struct ActJson {
     refusal: Option<String>,
     consequence: String,
     asks_first: bool,
+    /// What it has to be told, one line for each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asks_for: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    least: Option<usize>,
 }
 
 #[derive(Serialize)]
@@ -235,6 +283,8 @@ pub(super) async fn of_task(web: Arc<Web>, ask: Ask) -> Answer {
             Act::Split(task.clone(), Vec::new()),
             Act::Tell(task.clone(), String::new()),
             Act::Done(task.clone()),
+            Act::Edit(task.clone(), Box::default()),
+            Act::Edit(task.clone(), Box::new(other_checks())),
         ];
         acts.extend(picture.at_work(&task).map(|attempt| Act::Recover(attempt.name.to_string())));
         told(web, &picture, Some(task.to_string()), acts)
@@ -246,7 +296,7 @@ pub(super) async fn of_task(web: Arc<Web>, ask: Ask) -> Answer {
 pub(super) async fn of_run(web: Arc<Web>, ask: Ask) -> Answer {
     web.reading(move |web| {
         let picture = seen(web, ask.query.get("run").map(String::as_str))?;
-        let acts = vec![Act::RetryFailed(failed(&picture)), Act::Pause, Act::Resume];
+        let acts = vec![Act::RetryFailed(failed(&picture)), Act::Pause, Act::Resume, Act::Add(Addition::default())];
         told(web, &picture, None, acts)
     })
     .await
@@ -261,7 +311,9 @@ fn told(web: &Web, picture: &Picture, task: Option<String>, acts: Vec<Act>) -> A
             let refusal = closed.clone().or_else(|| act.refusal(picture));
             let possible = refusal.is_none();
             let consequence = act.consequence(picture);
-            ActJson { act: act.verb(), path, possible, refusal, consequence, asks_first: act.asks_first() }
+            let asks_first = act.asks_first();
+            let (asks_for, least) = act.asks_for().unzip();
+            ActJson { act: act.verb(), path, possible, refusal, consequence, asks_first, asks_for, least }
         })
         .collect();
     Ok(json(StatusCode::OK, &ActsJson { run: picture.run.id.clone(), task, acts }))

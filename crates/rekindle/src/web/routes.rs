@@ -115,6 +115,8 @@ pub(crate) const TABLE: &[Route] = &[
     route!("POST", "/api/tasks/{id}/skip", Act, orders::skip),
     route!("POST", "/api/tasks/{id}/stop", Act, orders::stop),
     route!("POST", "/api/tasks/{id}/split", Act, orders::split),
+    route!("POST", "/api/tasks", Act, orders::add),
+    route!("POST", "/api/tasks/{id}/edit", Act, orders::edit),
     route!("POST", "/api/agents/{name}/recover", Act, orders::recover),
     route!("POST", "/api/retry-failed", Act, orders::retry_failed),
     route!("POST", "/api/pause", Act, orders::pause),

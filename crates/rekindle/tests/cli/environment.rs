@@ -45,6 +45,11 @@ impl Environment {
         self.root().join(name)
     }
 
+    /// The text of a file of the project.
+    pub fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).expect("a file of the project")
+    }
+
     /// Writes a file.
     pub fn write(&self, name: &str, text: &str) -> &Self {
         std::fs::write(self.path(name), text).expect("written");

@@ -2,6 +2,7 @@
 
 mod agent;
 mod alerts;
+mod changing;
 mod chaos;
 mod demo;
 mod environment;

@@ -250,9 +250,9 @@ fn questions_wait_for_their_answers() {
     out| 1  developer-T1 asks about T1:
     out|    which one?
     out|    both are possible
-    out|    - this
-    out|    - that
-    out|    answer it: rekindle answer 1 TEXT
+    out|    1. this
+    out|    2. that
+    out|    answer it: rekindle answer 1 NUMBER, or rekindle answer 1 TEXT
     exit 0
     ");
     let json = environment.json(&["questions", "--json"]);

@@ -63,6 +63,10 @@ pub enum Invariant {
     Answered,
     /// 3: work that nobody reported is taken only where a check failed before, or on a person's word.
     Unreported,
+    /// 3: a person's word on a task is taken back by a person only.
+    Word,
+    /// 3: a changed plan counts as a person changed it, whole and once.
+    Changed,
 }
 
 impl Invariant {
@@ -98,6 +102,8 @@ impl Invariant {
             Self::Awake => "8 limits count the time awake, and silence is no work",
             Self::Answered => "2 a caller is answered, and once",
             Self::Unreported => "3 work that nobody reported was shown to be done",
+            Self::Word => "3 a person's word is final",
+            Self::Changed => "3 a changed plan counts as a person changed it",
         }
     }
 }

@@ -64,13 +64,16 @@ impl Checkers {
     pub fn event(&mut self, setting: &Setting, event: &Event) {
         let verdict = self.before(setting, event).and_then(|()| self.protocol(setting, event));
         let verdict = verdict.and_then(|()| self.machine(event));
+        let verdict = verdict.and_then(|()| self.changes(event));
         self.judge(verdict);
+        let word = event.task.as_ref().and_then(|id| self.replayed.tasks.get(id)).and_then(|task| task.workflow.word);
         self.remember(event);
         self.ways.remember(setting, &self.replayed, event);
         let epochs: Vec<(TaskId, Epoch)> =
             event.task.iter().filter_map(|id| Some((id.clone(), self.replayed.tasks.get(id)?.epoch))).collect();
         apply(&mut self.replayed, event);
         let verdict = after(setting, &self.replayed, event, &epochs);
+        let verdict = verdict.and_then(|()| self.reloaded(event)).and_then(|()| self.word_kept(event, word));
         self.judge(verdict);
     }
 
@@ -112,6 +115,7 @@ impl Checkers {
                 .map(|(id, _)| *id)
         });
         match &event.body {
+            Body::Task(TaskEvent::TaskClaimed { .. }) if self.repeats_claim(event) => Ok(()),
             Body::Attempt(AttemptEvent::Dispatched { attempt, tasks, cli, .. }) => {
                 dispatched(state, event, *attempt, tasks).and_then(|()| self.may_start(event.time, cli))
             }

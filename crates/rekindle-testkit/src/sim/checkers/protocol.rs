@@ -88,6 +88,8 @@ impl Ways {
         let recent = |id: &TaskId, task: &Task| {
             let provable = state.plan_task(id).is_some_and(|planned| !planned.is_unproven());
             task.state == TaskState::Complete
+                && task.workflow.word.is_none()
+                && !task.workflow.removed
                 && task.workflow.parent.is_none()
                 && task.ended_at.is_some_and(|at| at >= from)
                 && (provable || asks_for(setting, Role::Auditor))
@@ -148,7 +150,7 @@ impl Checkers {
         };
         let whole = !task.workflow.parts.is_empty() && self.replayed.blockers_met(id);
         let free = task.holder.is_none() && task.claim.is_none() && task.state == TaskState::Pending;
-        require(free && (whole || self.ways.way(id).validating), Invariant::Proven, || {
+        require(free && (whole || self.ways.way(id).validating || self.proves_anew(id)), Invariant::Proven, || {
             format!("rekindle claims {id} for itself while {:?} held by {:?}", task.state, task.holder)
         })
     }

@@ -11,9 +11,7 @@ use rekindle_core::plan::{self, Plan};
 use rekindle_core::reload::{self, Difference};
 use rekindle_core::state::{RunPhase, State, TaskState};
 use rekindle_engine::control::wire::LINE_LIMIT;
-use rekindle_engine::driver;
 use rekindle_engine::state_dir::StateDir;
-use rekindle_engine::store::SqliteReader;
 use serde::Serialize;
 
 use super::Context;
@@ -22,8 +20,8 @@ use crate::config::{Config, Sources};
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::output_file::{self, Existing};
+use crate::pinned::state_of;
 use crate::plan_file::PlanFile;
-use crate::project::Project;
 use crate::ui::one_line;
 
 /// Show what a changed file would change in the run
@@ -92,20 +90,6 @@ struct EntryJson {
     text: String,
     /// Complete tasks behind it that are proven again.
     dependants: Vec<TaskId>,
-}
-
-/// The state of the run here.
-///
-/// # Errors
-/// When there is none, or it cannot be read.
-pub(crate) fn state_of(project: &Project) -> Result<State> {
-    let dir = StateDir::open(&project.state_dir)?;
-    let reader = SqliteReader::open(&dir)?;
-    let (state, _) = driver::load(&reader).map_err(|error| CliError::internal(error.to_string()))?;
-    match &state.run {
-        Some(_) => Ok(state),
-        None => Err(CliError::usage("there is no run here").hint("start one: rekindle run plan.md")),
-    }
 }
 
 /// The file that is meant: the named one, else the one that the run was started with.

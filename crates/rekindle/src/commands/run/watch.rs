@@ -356,6 +356,21 @@ fn repeats(before: Option<&StoredEvent>, event: &StoredEvent) -> bool {
     event.kind == ALERT && before.is_some_and(said)
 }
 
+/// Whether something between the run and a person is shown.
+fn by_person(fact: &PersonEvent) -> bool {
+    matches!(
+        fact,
+        PersonEvent::QuestionAsked { .. }
+            | PersonEvent::QuestionAnswered { .. }
+            | PersonEvent::NoteRecorded { .. }
+            | PersonEvent::PersonAlerted { .. }
+            | PersonEvent::Told { given_back: false, .. }
+            | PersonEvent::TellDelivered { .. }
+            | PersonEvent::Attached { .. }
+            | PersonEvent::Detached { .. }
+    )
+}
+
 /// Whether an event is shown by `run`; `events` and `why` show all of them.
 fn matters(event: &StoredEvent) -> bool {
     let Some(body) = story::body(event) else { return false };
@@ -371,6 +386,7 @@ fn matters(event: &StoredEvent) -> bool {
                     | Cause::Machine(_)
             )
         }
+        Body::Person(fact) => by_person(&fact),
         Body::Task(TaskEvent::ChecksFinished { passed, .. }) => !passed,
         Body::Task(TaskEvent::TaskClaimed { door, .. }) => door == Channel::Unreported,
         Body::Run(RunEvent::TeamChecked(team)) => team.working + team.idle + team.unresponsive > 0,
@@ -389,15 +405,6 @@ fn matters(event: &StoredEvent) -> bool {
         | Body::Task(TaskEvent::WorkflowFailed { .. })
         | Body::Attempt(AttemptEvent::AgentAdopted { .. } | AttemptEvent::OrphanAgentDetected { .. })
         | Body::Run(RunEvent::CoordinatorRecovered(_))
-        | Body::Person(
-            PersonEvent::QuestionAsked { .. }
-            | PersonEvent::QuestionAnswered { .. }
-            | PersonEvent::NoteRecorded { .. }
-            | PersonEvent::Told { given_back: false, .. }
-            | PersonEvent::TellDelivered { .. }
-            | PersonEvent::Attached { .. }
-            | PersonEvent::Detached { .. },
-        )
         | Body::Run(
             RunEvent::SessionPause(_)
             | RunEvent::SessionResume(_)
@@ -428,7 +435,6 @@ fn matters(event: &StoredEvent) -> bool {
         | Body::Run(RunEvent::BranchMade(_))
         | Body::Session(SessionEvent::StatusAsked { .. } | SessionEvent::StatusAnswered { .. })
         | Body::Task(TaskEvent::TaskAssigned { .. })
-        | Body::Person(PersonEvent::PersonAlerted { .. })
         | Body::Run(RunEvent::WaveStarted { .. }) => true,
         _ => false,
     }

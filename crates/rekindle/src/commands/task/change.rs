@@ -2,13 +2,13 @@
 
 use clap::Args;
 use rekindle_core::duration;
-use rekindle_core::ids::{AgentName, TaskId};
+use rekindle_core::ids::AgentName;
 use rekindle_core::input::{NewTask, Order, TaskEdit};
 
 use super::Context;
-use crate::commands::plan::reload::state_of;
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
+use crate::pinned;
 use crate::view::task_id;
 
 /// Add a task to the run
@@ -79,22 +79,8 @@ pub(super) struct EditArgs {
     timeout: Option<String>,
 }
 
-/// A new task from words: used by every view.
-///
-/// # Errors
-/// When a word is none that a task can have.
-pub(crate) fn named(id: Option<&str>, context: &crate::project::Project) -> Result<TaskId> {
-    match id {
-        Some(id) => task_id(id),
-        None => {
-            let free = state_of(context)?.free_task_id();
-            free.ok_or_else(|| CliError::usage("no number is free for the task").hint("name it: --id ID"))
-        }
-    }
-}
-
 pub(super) fn add(args: &AddArgs, context: &Context) -> Result<Exit> {
-    let id = named(args.id.as_deref(), &context.project)?;
+    let id = args.id.as_deref().map_or_else(|| pinned::free_id(&context.project), task_id)?;
     let new = NewTask {
         id: id.clone(),
         title: args.title.clone(),

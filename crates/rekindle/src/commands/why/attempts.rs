@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use rekindle_core::event::{AttemptEvent, Body, TaskEvent};
 use rekindle_core::ids::AttemptId;
-use rekindle_core::last_words;
 use rekindle_core::time::Time;
 
 use crate::story::chapters::Chapter;
@@ -33,10 +32,10 @@ impl Ends {
             let Some(attempt) = chapter.attempt else { continue };
             let end = found.ends.entry(attempt).or_default();
             match &chapter.body {
-                Body::Attempt(AttemptEvent::AttemptEnded { cause, last_words, .. }) => {
+                Body::Attempt(AttemptEvent::AttemptEnded { cause, .. }) => {
                     end.at = Some(Time(chapter.event.time_ms));
                     end.cause = cause.name();
-                    end.words = last_words::with(&cause.words(), last_words.as_deref());
+                    end.words = cause.words();
                 }
                 Body::Task(TaskEvent::TaskRequeued { reason, counted, .. }) => {
                     let counts = if *counted { "" } else { "; this attempt does not count" };

@@ -18,9 +18,9 @@ const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 let pending = null;
 
 /** Asks whether an act should be done. */
-export function ask({ verb, place, consequence, parts, back }) {
+export function ask({ verb, place, consequence, parts, least = 2, back }) {
   const dialog = document.getElementById("confirm");
-  pending = { verb, place, parts, back: back ?? document.activeElement };
+  pending = { verb, place, parts, least, back: back ?? document.activeElement };
   dialog.querySelector("#confirm-title").textContent = `${capital(verb)}?`;
   dialog.querySelector("#confirm-text").textContent = consequence;
   dialog.querySelector("#confirm-yes").textContent = capital(verb);
@@ -28,6 +28,7 @@ export function ask({ verb, place, consequence, parts, back }) {
   dialog.querySelector("#confirm-error").hidden = true;
   const box = dialog.querySelector("#confirm-parts");
   box.hidden = !parts;
+  box.querySelector("span").textContent = parts || "";
   box.querySelector("textarea").value = "";
   dialog.showModal();
   (parts ? box.querySelector("textarea") : dialog.querySelector("#confirm-no")).focus();
@@ -36,17 +37,20 @@ export function ask({ verb, place, consequence, parts, back }) {
 async function confirmed(event) {
   event.preventDefault();
   const dialog = document.getElementById("confirm");
-  const { verb, place, parts, back } = pending;
+  const { verb, place, parts, least, back } = pending;
   const wrong = dialog.querySelector("#confirm-error");
   let body = {};
   if (parts) {
     const lines = dialog.querySelector("#confirm-parts textarea").value.split("\n").map((line) => line.trim()).filter(Boolean);
-    if (lines.length < 2) {
-      wrong.textContent = "name two parts or more, one per line";
+    if (lines.length < least) {
+      wrong.textContent = least > 1 ? "name two parts or more, one per line" : "type something first";
       wrong.hidden = false;
       return;
     }
-    body = { parts: lines };
+    if (verb === "add") body = { title: lines[0], accept: lines.slice(1) };
+    else if (verb === "edit") body = { text: lines.join("\n") };
+    else if (verb === "change checks") body = { accept: lines };
+    else body = { parts: lines };
   }
   const yes = dialog.querySelector("#confirm-yes");
   yes.disabled = true;
@@ -96,7 +100,7 @@ async function takeBack(button) {
 /** Asks for the act of a button. */
 export function askFor(button) {
   const { act, post: place, consequence } = button.dataset;
-  ask({ verb: act, place, consequence, parts: "parts" in button.dataset, back: button });
+  ask({ verb: act, place, consequence, parts: button.dataset.parts, least: Number(button.dataset.least ?? 2), back: button });
 }
 
 export function startActs() {

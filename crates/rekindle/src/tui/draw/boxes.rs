@@ -15,6 +15,7 @@ use super::super::popup::{Confirm, CopyMenu, Help, Popup, RunList, SplitBox, Tel
 use super::super::question::AnswerBox;
 use super::super::wide;
 use super::frame_of;
+use crate::acts::Act;
 use crate::ui::{Tone, graphemes};
 
 /// Width of what can be copied, before its text.
@@ -140,13 +141,21 @@ fn telling(app: &App, tell: &TellBox, room: usize) -> Boxed {
 }
 
 fn splitting(app: &App, split: &SplitBox, room: usize) -> Boxed {
-    let mut lines = vec![Line::styled("type the parts, one per line, in order", app.theme.tone(Tone::Dim))];
+    let asks = match &split.act {
+        Act::Split(..) => "type the parts, one per line, in order",
+        other => other.asks_for().map_or("", |(what, _)| what),
+    };
+    let mut lines = vec![Line::styled(asks, app.theme.tone(Tone::Dim))];
     for (at, part) in split.parts.iter().enumerate() {
         lines.push(Line::from(wide::cut(&format!("{}. {part}", at + 1), room)));
     }
     lines.push(typed(app, &split.line, room, true));
     let at = lines.len() - 1;
-    Boxed { title: format!("split {}", split.task), lines, at, wide: WIDE }
+    let title = match &split.act {
+        Act::Split(task, _) | Act::Edit(task, _) => format!("{} {task}", split.act.verb()),
+        other => format!("{} a task", other.verb()),
+    };
+    Boxed { title, lines, at, wide: WIDE }
 }
 
 fn copying(app: &App, menu: &CopyMenu, room: usize) -> Boxed {

@@ -38,7 +38,7 @@ fn split() -> (Setting, Checkers, Event) {
         Input::Ordered(order.clone()),
     ];
     let (mut checkers, mut state) = (Checkers::default(), State::default());
-    checkers.truth.operator(&order);
+    checkers.truth.operator(&order, &checkers.replayed);
     let mut last = None;
     for input in inputs {
         for event in decide::decide(&mut state, Time(1), input).events {

@@ -1,0 +1,33 @@
+//! The run of a state directory with its pinned plan, read whole: for what compares, changes or writes the plan.
+
+use rekindle_core::ids::TaskId;
+use rekindle_core::state::State;
+use rekindle_engine::driver;
+use rekindle_engine::state_dir::StateDir;
+use rekindle_engine::store::SqliteReader;
+
+use crate::error::{CliError, Result};
+use crate::project::Project;
+
+/// The state of the run here.
+///
+/// # Errors
+/// When there is none, or it cannot be read.
+pub(crate) fn state_of(project: &Project) -> Result<State> {
+    let dir = StateDir::open(&project.state_dir)?;
+    let reader = SqliteReader::open(&dir)?;
+    let (state, _) = driver::load(&reader).map_err(|error| CliError::internal(error.to_string()))?;
+    match &state.run {
+        Some(_) => Ok(state),
+        None => Err(CliError::usage("there is no run here").hint("start one: rekindle run plan.md")),
+    }
+}
+
+/// A name for a new task that no other has.
+///
+/// # Errors
+/// As [`state_of`].
+pub(crate) fn free_id(project: &Project) -> Result<TaskId> {
+    let free = state_of(project)?.free_task_id();
+    free.ok_or_else(|| CliError::usage("no number is free for the task").hint("name it: --id ID"))
+}
