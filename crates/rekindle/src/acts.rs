@@ -299,6 +299,10 @@ impl Act {
                 let done = format!("agent {agent} is replaced");
                 (vec![Order::Recover { agent }], done)
             }
+            // Question 0 is about the state itself, which has no run to put anything down in.
+            Self::Answer(id, text) if id.0 == 0 => {
+                (vec![Order::Answer { id, text }], format!("question {id} is answered"))
+            }
             Self::Answer(id, text) => {
                 (vec![with_undo(Undoable::Answer { id, text })], format!("question {id} is answered"))
             }

@@ -88,7 +88,7 @@ pub(crate) fn words(waits: &WaitsFor, task: &TaskRow, run: &RunRow, now: Time) -
         WaitsFor::Person { act: PersonAct::Resume, .. } => "paused: rekindle resume goes on".to_owned(),
         WaitsFor::Person { act: PersonAct::GoOn, .. } => interrupted(run),
         WaitsFor::Person { act: PersonAct::GiveBack, .. } => {
-            "you hold it: leave its session to give it back".to_owned()
+            "held for you: leave its session to give it back".to_owned()
         }
         WaitsFor::SetUp { what: SetUp::Health } => "for the plan's health commands".to_owned(),
         WaitsFor::SetUp { what: SetUp::Validation } => "for recent completions to be checked again".to_owned(),

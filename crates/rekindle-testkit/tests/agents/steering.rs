@@ -101,12 +101,15 @@ impl Drop for Terminal<'_> {
 
 /// What a person has answered long ago: the look, the key, that the folder is trusted, that everything is allowed.
 fn answer_dialogues(bed: &Bed) {
-    let root = bed.rig.root().to_string_lossy().into_owned();
+    // The program asks once for the repository that a project lies in, which may be this one's own.
+    let accepted = json!({ "hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true,
+        "hasClaudeMdExternalIncludesApproved": true, "hasClaudeMdExternalIncludesWarningShown": true });
+    let places = bed.rig.root().ancestors().map(|place| (place.to_string_lossy().into_owned(), accepted.clone()));
+    let projects: serde_json::Map<String, serde_json::Value> = places.collect();
     let known = json!({
         "hasCompletedOnboarding": true, "theme": "dark", "bypassPermissionsModeAccepted": true,
         "customApiKeyResponses": { "approved": ["made-up"], "rejected": [] },
-        "projects": { root: { "hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true,
-            "hasClaudeMdExternalIncludesApproved": true, "hasClaudeMdExternalIncludesWarningShown": true } },
+        "projects": projects,
     });
     std::fs::write(bed.rig.outside("home").join(".claude.json"), known.to_string()).expect("written");
 }

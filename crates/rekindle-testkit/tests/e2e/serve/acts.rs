@@ -32,7 +32,14 @@ fn a_question_is_answered_and_a_failed_task_retried_over_the_port() {
     let green = json!({ "answer": "green\n<b>&\u{1b}[31m" }).to_string();
     let reply = served.post(&answer, &green);
     assert_eq!(reply.status, 200, "{}", reply.body);
-    assert_eq!(reply.json()["done"], format!("question {id} is answered"));
+    assert_eq!(reply.json()["done"], format!("question {id} is answered in 10 seconds, unless you undo it"));
+    // It was a slip: nothing has happened yet, and the same answer follows.
+    let placed = rig.status()["run"]["placed"][0]["number"].as_u64().expect("an order that waits");
+    assert_eq!(served.post(&format!("/api/orders/{placed}/undo"), "{}").json()["done"], "taken back");
+    assert_eq!(served.post(&format!("/api/orders/{placed}/undo"), "{}").status, 409, "once");
+    assert!(rig.lines("answer").is_empty(), "{:?}", rig.lines("answer"));
+    assert_eq!(served.post(&answer, &green).status, 200);
+    rig.await_event("question_answered");
     let again = served.post(&answer, "{\"text\":\"red\"}");
     assert_eq!(again.status, 409, "an answer cannot be changed: {}", again.body);
     assert!(again.json()["error"].as_str().is_some_and(|why| !why.is_empty()));
@@ -78,7 +85,13 @@ fn tasks_are_skipped_stopped_and_split_and_the_run_is_paused_over_the_port() {
     rig.until("A to be given up", || (rig.task("A")["state"] == "failed").then_some(()));
     let reply = served.post("/api/tasks/A/skip", "{\"reason\":\"not <needed>\"}");
     assert_eq!(reply.status, 200, "{}", reply.body);
-    assert_eq!(rig.task("A")["state"], "skipped", "{}", rig.story());
+    assert_eq!(rig.task("A")["state"], "failed", "not before it can no longer be undone");
+    rig.until("A to be skipped", || (rig.task("A")["state"] == "skipped").then_some(()));
+    let told = served.post("/api/tasks/B/tell", "{\"text\":\"mind the gap\"}");
+    assert_eq!(told.status, 200, "{}", told.body);
+    assert_eq!(served.post("/api/tasks/B/tell", "{\"text\":\" \"}").status, 400);
+    assert_eq!(served.post("/api/tasks/A/tell", "{\"text\":\"too late\"}").status, 409);
+    assert_eq!(rig.task("B")["told"][0]["text"], "mind the gap", "{}", rig.story());
     assert_eq!(rig.task("A")["reason"], "not <needed>", "{}", rig.task("A"));
     assert_eq!(served.post("/api/tasks/A/skip", "{}").status, 409);
     rig.await_file("here-B");
@@ -89,6 +102,14 @@ fn tasks_are_skipped_stopped_and_split_and_the_run_is_paused_over_the_port() {
     let reply = served.post("/api/tasks/B/split", "{\"parts\":[\"one half\",\"the other\"]}");
     assert_eq!(reply.status, 200, "{}", reply.body);
     assert_eq!(rig.task("B")["parts"].as_array().map(Vec::len), Some(2), "{}", rig.story());
+    let page = served.get("/tasks/B").body;
+    assert!(page.contains("mind the gap") && page.contains("/api/resume"), "{page}");
+    // A coordinator is started in the background and goes on.
+    let reply = served.post("/api/resume", "{}");
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    assert_eq!(served.post("/api/resume", "{}").status, 409, "somebody is at it");
+    rig.await_event("session_resume");
+    rig.ok(&["stop"]);
     served.end(Signal::INT);
 }
 

@@ -40,7 +40,7 @@ fn routes(rig: &Rig) -> Vec<Route> {
     let fill = |path: String| {
         let asset = path.starts_with("/assets/");
         let name = if asset { "app.css" } else { "developer-T1" };
-        let path = path.replace("{attempt}", "1").replace("{name}", name);
+        let path = path.replace("{attempt}", "1").replace("{number}", "1").replace("{name}", name);
         if path.starts_with("/api/questions/") { path.replace("{id}", "1") } else { path.replace("{id}", "T1") }
     };
     let routes: Vec<Route> = table
