@@ -11,7 +11,7 @@ use crate::limits::Limits;
 use crate::plan::Plan;
 use crate::refusal::Refusal;
 use crate::report::{Baseline, Channel, CheckResult, Evidence, Exit, Report};
-use crate::steering::PersonProcess;
+use crate::steering::{PersonProcess, Undoable};
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -327,7 +327,7 @@ pub enum Order {
     },
     /// Give an order that can be taken back for a moment.
     WithUndo {
-        order: Box<Order>,
+        order: Undoable,
     },
     /// Take such an order back.
     Undo {
@@ -335,6 +335,16 @@ pub enum Order {
     },
     /// Act on orders whose moment is over, where no coordinator does.
     ActOnDue,
+}
+
+impl From<Undoable> for Order {
+    fn from(order: Undoable) -> Self {
+        match order {
+            Undoable::Skip { task, reason } => Self::Skip { task, reason },
+            Undoable::Complete { task, result } => Self::Complete { task, result },
+            Undoable::Answer { id, text } => Self::Answer { id, text },
+        }
+    }
 }
 
 /// A task that a person adds.

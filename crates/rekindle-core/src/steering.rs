@@ -3,8 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{AttemptId, TaskId};
-use crate::input::Order;
+use crate::ids::{AttemptId, QuestionId, TaskId};
 use crate::time::Time;
 
 /// Longest message to an agent: some screens of text. What is longer belongs into a file that the message names.
@@ -96,10 +95,33 @@ pub struct Attached {
     pub attempt: AttemptId,
 }
 
+/// What a person may order with a way back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "call", rename_all = "snake_case")]
+pub enum Undoable {
+    /// Leave a task out.
+    Skip { task: TaskId, reason: String },
+    /// Complete a task on the person's word.
+    Complete { task: TaskId, result: Option<String> },
+    /// Answer a question.
+    Answer { id: QuestionId, text: String },
+}
+
+impl Undoable {
+    /// The task that it is about, where it names one.
+    #[must_use]
+    pub fn task(&self) -> Option<&TaskId> {
+        match self {
+            Self::Skip { task, .. } | Self::Complete { task, .. } => Some(task),
+            Self::Answer { .. } => None,
+        }
+    }
+}
+
 /// An order that can still be taken back.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placed {
-    pub order: Order,
+    pub order: Undoable,
     /// When it is acted on.
     pub due: Time,
 }

@@ -89,7 +89,7 @@ fn error_in(lines: &[String]) -> Option<&str> {
         return Some(marked);
     }
     let by = |words: &&[&str]| lower.iter().rposition(|line| words.iter().any(|word| line.contains(word)));
-    ERRORS.iter().find_map(|words| by(words)).map(|at| lines[at].as_str())
+    ERRORS.iter().find_map(by).map(|at| lines[at].as_str())
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rekindle_core::event::PauseReason;
 use rekindle_core::ids::{QuestionId, TaskId};
 use rekindle_core::input::{NewTask, Order, TaskEdit};
-use rekindle_core::steering::{TELL_MAX_BYTES, UNDO_MS};
+use rekindle_core::steering::{TELL_MAX_BYTES, UNDO_MS, Undoable};
 use rekindle_core::view::TaskRow;
 use rekindle_engine::state_dir::StateDir;
 use serde::Deserialize;
@@ -285,7 +285,7 @@ impl Act {
             Self::RetryFailed(ids) => (ids.iter().map(retry).collect(), format!("{} reopened", count(ids.len()))),
             Self::Skip(task) => {
                 let done = format!("task {task} is skipped");
-                (vec![with_undo(Order::Skip { task, reason: "skipped by the operator".to_owned() })], done)
+                (vec![with_undo(Undoable::Skip { task, reason: "skipped by the operator".to_owned() })], done)
             }
             Self::Split(task, subtasks) => {
                 let done = format!("task {task} is split into {} parts", subtasks.len());
@@ -300,7 +300,7 @@ impl Act {
                 (vec![Order::Recover { agent }], done)
             }
             Self::Answer(id, text) => {
-                (vec![with_undo(Order::Answer { id, text })], format!("question {id} is answered"))
+                (vec![with_undo(Undoable::Answer { id, text })], format!("question {id} is answered"))
             }
             Self::Tell(task, text) => {
                 let done = format!("message for {task}: taken");
@@ -308,7 +308,7 @@ impl Act {
             }
             Self::Done(task) => {
                 let done = format!("task {task} is complete");
-                (vec![with_undo(Order::Complete { task, result: None })], done)
+                (vec![with_undo(Undoable::Complete { task, result: None })], done)
             }
             Self::Undo(number) => (vec![Order::Undo { number }], "taken back".to_owned()),
             Self::Resume => (Vec::new(), String::new()),
@@ -329,8 +329,8 @@ impl Act {
 }
 
 /// The same order with ten seconds in which it can be taken back.
-pub(crate) fn with_undo(order: Order) -> Order {
-    Order::WithUndo { order: Box::new(order) }
+pub(crate) fn with_undo(order: Undoable) -> Order {
+    Order::WithUndo { order }
 }
 
 /// Where no coordinator runs, nobody but this view acts on an order when its moment is over. Should the view be gone by then, the

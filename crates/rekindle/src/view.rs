@@ -1,6 +1,7 @@
 //! What the commands read: the newest run's rows, events and log lines, typed. It only reads, and works with and without
 //! a living coordinator.
 
+mod beside;
 mod kinds;
 mod spent;
 #[cfg(test)]
@@ -11,20 +12,17 @@ use std::path::Path;
 
 use rekindle_core::ids::{AgentName, AttemptId, TaskId};
 use rekindle_core::plan::nearest::nearest;
-use rekindle_core::refusal::Refusal;
 use rekindle_core::time::Time;
 use rekindle_core::view::{AttemptRow, QuestionRow, RunRow, TaskRow};
 use rekindle_engine::caps::{self, Held};
 use rekindle_engine::evidence;
 use rekindle_engine::last_output::{self, LastOutput};
-use rekindle_engine::polling;
 use rekindle_engine::state_dir::{Owner, StateDir};
 use rekindle_engine::store::{self, Lag, Read, SqliteReader, StoredEvent, StoredLine, Table};
 use rekindle_shim::bundle::Bundle;
 use serde::de::DeserializeOwned;
 
 use crate::error::{CliError, Result};
-use crate::lost;
 use crate::patience;
 use crate::project::Project;
 
@@ -119,20 +117,6 @@ impl View {
             bundle.shim().ok()??.caps
         });
         record.unwrap_or_else(caps::standing)
-    }
-
-    /// What was lost of the log and is a person's to decide, as a question.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub(crate) fn lost(&self) -> Result<Option<QuestionRow>> {
-        lost::question(&self.dir, self.reader.as_ref())
-    }
-
-    /// What the living coordinator lacks to watch files with.
-    #[must_use]
-    pub(crate) fn polling(&self) -> Option<Refusal> {
-        polling::read(self.dir.path()).filter(|_| matches!(self.coordinator(), Ok(Some(_))))
     }
 
     /// Whether there is a store to read; before a first coordinator there is none.

@@ -67,7 +67,7 @@ pub(super) fn apply(state: &mut State, event: &Event, fact: &PersonEvent) {
         }
         PersonEvent::OrderPlaced { number, order, due } => {
             state.steering.last_placed = state.steering.last_placed.max(*number);
-            state.steering.placed.insert(*number, Placed { order: (**order).clone(), due: *due });
+            state.steering.placed.insert(*number, Placed { order: order.clone(), due: *due });
         }
         PersonEvent::OrderTaken { number } | PersonEvent::OrderUndone { number } => {
             state.steering.placed.remove(number);

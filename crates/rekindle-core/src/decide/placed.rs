@@ -5,36 +5,31 @@
 
 use super::{Reply, Turn, operator};
 use crate::event::PersonEvent;
-use crate::input::Order;
 use crate::state::{RunPhase, State};
-use crate::steering::UNDO_MS;
+use crate::steering::{UNDO_MS, Undoable};
 use crate::time::Time;
 
 /// Orders that may wait at once: a person gives them one by one.
 const PLACED_MAX: usize = 64;
 
 /// Puts an order down that waits for its moment.
-pub(super) fn place(turn: &mut Turn<'_>, order: Box<Order>) -> Reply {
-    if let Some((number, _)) = turn.state.steering.placed.iter().find(|(_, placed)| placed.order == *order) {
+pub(super) fn place(turn: &mut Turn<'_>, order: Undoable) -> Reply {
+    if let Some((number, _)) = turn.state.steering.placed.iter().find(|(_, placed)| placed.order == order) {
         return Reply::Placed(*number);
     }
-    let waits =
-        matches!(*order, Order::Answer { .. } | Order::Skip { .. } | Order::Complete { .. } | Order::Stop { .. });
-    if !waits || turn.state.steering.placed.len() >= PLACED_MAX {
-        return operator::ordered(turn, *order);
+    if turn.state.steering.placed.len() >= PLACED_MAX {
+        return operator::ordered(turn, order.into());
     }
     // What would be refused is refused now, while the person looks.
     let mut tried = turn.state.clone();
     let mut trial = Turn { state: &mut tried, now: turn.now, events: Vec::new() };
-    match operator::ordered(&mut trial, (*order).clone()) {
+    match operator::ordered(&mut trial, order.clone().into()) {
         Reply::Accepted => {}
         settled @ (Reply::Already
         | Reply::Refused { .. }
         | Reply::Verifying { .. }
         | Reply::Asked(_)
-        | Reply::Placed(_)) => {
-            return settled;
-        }
+        | Reply::Placed(_)) => return settled,
     }
     let number = turn.state.steering.last_placed + 1;
     let due = turn.now.plus_ms(UNDO_MS);
@@ -55,14 +50,14 @@ pub(super) fn undo(turn: &mut Turn<'_>, number: u64) -> Reply {
 /// Acts on every order whose moment is over.
 pub(super) fn act_on_due(turn: &mut Turn<'_>) -> Reply {
     let due = turn.state.steering.placed.iter().filter(|(_, placed)| placed.due <= turn.now);
-    let due: Vec<(u64, Order)> = due.map(|(number, placed)| (*number, placed.order.clone())).collect();
+    let due: Vec<(u64, Undoable)> = due.map(|(number, placed)| (*number, placed.order.clone())).collect();
     if due.is_empty() {
         return Reply::Already;
     }
     for (number, order) in due {
         turn.emit_run(PersonEvent::OrderTaken { number });
         // One that makes no sense any more was overtaken by what happened meanwhile; the log shows both.
-        let _overtaken = operator::ordered(turn, order);
+        let _overtaken = operator::ordered(turn, order.into());
     }
     Reply::Accepted
 }

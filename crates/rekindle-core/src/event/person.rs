@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{AttemptId, QuestionId};
-use crate::input::Order;
-use crate::steering::{How, PersonProcess};
+use crate::steering::{How, PersonProcess, Undoable};
 use crate::time::Time;
 
 /// What passed between a run and a person.
@@ -71,7 +70,7 @@ pub enum PersonEvent {
     /// A person gave an order that they can take back for a moment.
     OrderPlaced {
         number: u64,
-        order: Box<Order>,
+        order: Undoable,
         /// When it is acted on.
         due: Time,
     },

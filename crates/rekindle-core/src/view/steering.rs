@@ -3,9 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{AttemptId, TaskId};
-use crate::input::Order;
 use crate::state::State;
-use crate::steering::{How, TellStage};
+use crate::steering::{How, TellStage, Undoable};
 use crate::time::Time;
 
 /// A message to the agent of a task.
@@ -56,7 +55,7 @@ pub struct PlacedRow {
     pub number: u64,
     /// When it is acted on.
     pub due: Time,
-    pub order: Order,
+    pub order: Undoable,
 }
 
 pub(super) fn told(state: &State, task: &TaskId) -> Vec<ToldRow> {

@@ -13,7 +13,7 @@ use rekindle_core::input::{Found, Input, Order};
 use rekindle_core::limits::{Limits, Traits};
 use rekindle_core::report::Report;
 use rekindle_core::state::{AttemptPhase, RunPhase, TaskState};
-use rekindle_core::steering::{How, PersonProcess, TELL_MAX_BYTES, TELLS_WAITING, TellStage, UNDO_MS};
+use rekindle_core::steering::{How, PersonProcess, TELL_MAX_BYTES, TELLS_WAITING, TellStage, UNDO_MS, Undoable};
 use rekindle_core::strategy::Strategy;
 use rekindle_core::view;
 
@@ -37,6 +37,10 @@ fn person(pid: u32) -> PersonProcess {
 
 fn attach(pid: u32) -> Order {
     Order::Attach { task: task("T1"), by: person(pid) }
+}
+
+fn with_undo(id: &str) -> Order {
+    Order::WithUndo { order: Undoable::Skip { task: task(id), reason: "r".into() } }
 }
 
 fn refused(step: &decide::Step) -> &str {
@@ -276,7 +280,7 @@ fn a_hold_outlives_a_pause() {
 fn an_order_with_a_way_back_is_acted_on_after_its_moment() {
     let mut story = Story::of(PLAN);
     story.started(1);
-    let skip = || Order::WithUndo { order: Box::new(Order::Skip { task: task("T1"), reason: "r".into() }) };
+    let skip = || with_undo("T1");
     let step = story.order(skip());
     assert_eq!(step.reply, Reply::Placed(1));
     assert_eq!(story.order(skip()).reply, Reply::Placed(1), "the same order twice is one");
@@ -291,7 +295,7 @@ fn an_order_with_a_way_back_is_acted_on_after_its_moment() {
     story.after_ms(UNDO_MS).input(Input::TimePassed);
     assert_eq!(story.state.tasks[&task("T1")].state, TaskState::Skipped);
     assert!(refused(&story.order(Order::Undo { number: 2 })).contains("acted on"));
-    let nonsense = Order::WithUndo { order: Box::new(Order::Skip { task: task("T9"), reason: "r".into() }) };
+    let nonsense = with_undo("T9");
     assert!(refused(&story.order(nonsense)).contains("T9"), "what makes no sense is refused at once");
     assert_eq!(story.replayed(), story.state);
 }
@@ -300,7 +304,7 @@ fn an_order_with_a_way_back_is_acted_on_after_its_moment() {
 fn a_run_does_not_end_before_an_order_that_can_still_be_taken_back() {
     let mut story = Story::of("---\nplan: demo\n---\n# Demo\n\n### T1: a\n- attempts: 1\n");
     story.started(1);
-    story.order(Order::WithUndo { order: Box::new(Order::Skip { task: task("T1"), reason: "r".into() }) });
+    story.order(with_undo("T1"));
     story.report(1, Report::Fail { task: task("T1"), reason: "no".into() });
     story.exited(1, exit_code(0));
     assert!(matches!(story.state.run.as_ref().map(|run| run.phase), Some(RunPhase::Running)));
@@ -313,7 +317,7 @@ fn a_run_does_not_end_before_an_order_that_can_still_be_taken_back() {
 fn a_coordinator_that_starts_late_acts_on_what_is_due() {
     let mut story = Story::of(PLAN);
     story.started(1);
-    story.order(Order::WithUndo { order: Box::new(Order::Skip { task: task("T1"), reason: "r".into() }) });
+    story.order(with_undo("T1"));
     story.after_ms(UNDO_MS);
     story.coordinator(Limits::default(), vec![(AttemptId(1), Found::Alive { pid: 1, shim_pid: 2 })]);
     assert_eq!(story.state.tasks[&task("T1")].state, TaskState::Skipped);

@@ -397,7 +397,16 @@ impl Sim {
         let state = &self.checkers.replayed;
         let wanted =
             |id: &AttemptId| state.attempts.get(id).is_some_and(|found| found.is_live() && found.stop.is_none());
-        self.bundles.iter().filter(|(id, bundle)| bundle.healthy() && wanted(id)).map(|(id, _)| *id).collect()
+        // An order whose moment is over is acted on at the start.
+        let named = |id: &AttemptId| {
+            let mut orders = state.steering.placed.values().filter_map(|placed| placed.order.task());
+            orders.any(|task| state.attempts.get(id).is_some_and(|found| found.tasks.contains(task)))
+        };
+        self.bundles
+            .iter()
+            .filter(|(id, bundle)| bundle.healthy() && wanted(id) && !named(id))
+            .map(|(id, _)| *id)
+            .collect()
     }
 
     /// After a start: whoever was well before it is still held.

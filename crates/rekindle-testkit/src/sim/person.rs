@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rekindle_core::ids::{AttemptId, TaskId};
 use rekindle_core::input::Order;
-use rekindle_core::steering::PersonProcess;
+use rekindle_core::steering::{PersonProcess, Undoable};
 use rekindle_engine::driver::Message;
 use rekindle_engine::world::LaunchOrder;
 
@@ -30,6 +30,8 @@ pub struct Person {
     made: u32,
     /// Programs that run, with the task that each is for.
     alive: BTreeMap<u32, TaskId>,
+    /// Programs that really have their task, by the log.
+    held: BTreeMap<u32, TaskId>,
     /// Programs whose end the coordinator waits for.
     watched: BTreeMap<u32, (TaskId, PersonProcess)>,
     /// Messages that stood in the prompt of an attempt.
@@ -43,8 +45,8 @@ impl Person {
     pub fn of(seed: u64) -> Self {
         let mut rng = Rng::new(seed ^ OWN);
         let steers = rng.chance(50);
-        let (alive, watched) = (BTreeMap::new(), BTreeMap::new());
-        Self { rng, steers, made: 0, alive, watched, prompted: BTreeSet::new(), told: BTreeSet::new() }
+        let (alive, held, watched) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { rng, steers, made: 0, alive, held, watched, prompted: BTreeSet::new(), told: BTreeSet::new() }
     }
 
     /// Whether a message stood in an attempt's prompt.
@@ -55,6 +57,16 @@ impl Person {
     /// Whether a message was given.
     pub fn said(&self, key: &str) -> bool {
         self.told.contains(key)
+    }
+
+    /// The log gave a task to a person.
+    pub fn has(&mut self, pid: u32, task: &TaskId) {
+        self.held.insert(pid, task.clone());
+    }
+
+    /// Another run: what was held in the last is over.
+    pub fn forget_held(&mut self) {
+        self.held.clear();
     }
 
     /// A coordinator is gone: nobody waits for anybody.
@@ -84,14 +96,14 @@ impl Sim {
         let order = match self.person.rng.weighted(&[55, 25, 8, 12]) {
             0 => self.tell(task),
             1 => self.attach(task),
-            2 => Order::WithUndo { order: Box::new(Order::Skip { task, reason: "perhaps not needed".to_owned() }) },
+            2 => Order::WithUndo { order: Undoable::Skip { task, reason: "perhaps not needed".to_owned() } },
             _ => match self.checkers.replayed.steering.placed.keys().next_back() {
                 Some(number) => Order::Undo { number: *number },
                 None => self.tell(task),
             },
         };
         if let Order::WithUndo { order } = &order {
-            self.checkers.truth.operator(order, &self.checkers.replayed);
+            self.checkers.truth.operator(&order.clone().into(), &self.checkers.replayed);
         }
         self.order_by_call(order);
     }
@@ -130,7 +142,6 @@ impl Sim {
         self.say(format_args!("watch the person's program {} at {task}", by.pid));
         let lives = self.person.alive.contains_key(&by.pid) && by.boot_id == self.machine.boot_id();
         match self.plant {
-            Some(Plant::ForgetPerson) => {}
             Some(Plant::PersonGoneEarly) => self.person_is_gone(task, by),
             _ if lives => {
                 self.person.watched.insert(by.pid, (task.clone(), by.clone()));
@@ -151,15 +162,15 @@ impl Sim {
         let told = order.facts.tells.iter().filter(|told| !told.known).map(|told| (order.attempt, told.number));
         self.person.prompted.extend(told);
         let state = &self.checkers.replayed;
-        let held = state.steering.attached.iter().filter(|(_, held)| self.person.alive.contains_key(&held.by.pid));
-        let clash = held.filter(|(task, _)| {
+        let held = self.person.held.iter().filter(|(pid, _)| self.person.alive.contains_key(pid));
+        let clash = held.filter(|(_, task)| {
             order.tasks.iter().any(|other| {
                 let workspace = state.workspace_of(task);
                 state.root_of(other) == state.root_of(task)
                     || (workspace.is_some() && workspace == state.workspace_of(other))
             })
         });
-        let clash: Vec<String> = clash.map(|(task, held)| format!("{task} is held by {}", held.by.pid)).collect();
+        let clash: Vec<String> = clash.map(|(pid, task)| format!("{task} is held by {pid}")).collect();
         // One that was decided on before the person came is stopped, and its process may still be on its way.
         let stopped = state.attempts.get(&order.attempt).is_some_and(|found| found.stop.is_some());
         if let Some(clash) = clash.first().filter(|_| !stopped) {

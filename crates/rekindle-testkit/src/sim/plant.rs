@@ -81,13 +81,11 @@ pub enum Plant {
     AckUnsent,
     /// A person's program is told as ended while it runs.
     PersonGoneEarly,
-    /// Nobody is told that a person's program has ended.
-    ForgetPerson,
 }
 
 impl Plant {
     /// Every plant.
-    pub const ALL: [Self; 40] = [
+    pub const ALL: [Self; 39] = [
         Self::NoEpochCheck,
         Self::AckBeforeCommit,
         Self::KillpgOnly,
@@ -127,7 +125,6 @@ impl Plant {
         Self::DropTells,
         Self::AckUnsent,
         Self::PersonGoneEarly,
-        Self::ForgetPerson,
     ];
 
     /// Its name on the command line.
@@ -173,7 +170,6 @@ impl Plant {
             Self::DropTells => "drop-tells",
             Self::AckUnsent => "ack-unsent",
             Self::PersonGoneEarly => "person-gone-early",
-            Self::ForgetPerson => "forget-person",
         }
     }
 

@@ -194,11 +194,7 @@ fn a_person_watches_answers_retries_and_leaves_and_the_run_goes_on() {
     terminal.shows("tile 2");
 
     look_around(&terminal);
-    // Any size, there and back.
-    for (columns, rows) in [("60", "18"), ("20", "5"), ("1", "1"), ("200", "50"), ("80", "24")] {
-        terminal.tmux(&["resize-window", "-x", columns, "-y", rows]);
-    }
-    terminal.awaits("two columns", |screen| screen.contains("[log]") && screen.contains("Tasks"));
+    resize_there_and_back(&terminal);
     terminal.keys(&["?"]);
     terminal.shows("keys (/ searches)");
     // To the shell and back.
@@ -220,6 +216,14 @@ fn a_person_watches_answers_retries_and_leaves_and_the_run_goes_on() {
     terminal.keys(&["q"]);
     drop(terminal);
     rig.assert_nothing_left();
+}
+
+/// Any size, there and back.
+fn resize_there_and_back(terminal: &Terminal<'_>) {
+    for (columns, rows) in [("60", "18"), ("20", "5"), ("1", "1"), ("200", "50"), ("80", "24")] {
+        terminal.tmux(&["resize-window", "-x", columns, "-y", rows]);
+    }
+    terminal.awaits("two columns", |screen| screen.contains("[log]") && screen.contains("Tasks"));
 }
 
 /// A word is looked for in the logs of all agents, and the line it stands in is gone to.

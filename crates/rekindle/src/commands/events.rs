@@ -86,16 +86,14 @@ fn known(wanted: &[String], view: &View) -> Result<()> {
     let mut names = name::names();
     // A log may have kinds of another version.
     names.extend(view.kinds()?);
-    for kind in wanted.iter().filter(|kind| !names.contains(kind)) {
-        let near = near(kind, &names);
-        let hint = if near.is_empty() {
-            "see them all: rekindle events".to_owned()
-        } else {
-            format!("near it: {}", near.join(", "))
-        };
-        return Err(CliError::usage(format!("there is no kind of event `{kind}`")).hint(hint));
-    }
-    Ok(())
+    let Some(kind) = wanted.iter().find(|kind| !names.contains(kind)) else { return Ok(()) };
+    let near = near(kind, &names);
+    let hint = if near.is_empty() {
+        "see them all: rekindle events".to_owned()
+    } else {
+        format!("near it: {}", near.join(", "))
+    };
+    Err(CliError::usage(format!("there is no kind of event `{kind}`")).hint(hint))
 }
 
 /// Names that a word was probably meant to be: the nearest by spelling first, then those that share a word with it.

@@ -53,9 +53,10 @@ impl Graph {
     pub(crate) fn steps(&self) -> Vec<BTreeSet<(Place, Place)>> {
         let mut steps = vec![BTreeSet::new(); self.layers.len()];
         for (before, after) in &self.edges {
-            for layer in self.layer_of[*before]..self.layer_of[*after] {
+            let (first, last) = (self.layer_of[*before], self.layer_of[*after]);
+            for (layer, step) in steps.iter_mut().enumerate().take(last).skip(first) {
                 let from = self.place_in(layer, *before, *after);
-                steps[layer].insert((from, self.place_in(layer + 1, *before, *after)));
+                step.insert((from, self.place_in(layer + 1, *before, *after)));
             }
         }
         steps

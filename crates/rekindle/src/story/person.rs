@@ -1,8 +1,7 @@
 //! What passes between a run and a person, in words: questions, messages to agents, tasks they held, orders they may take back.
 
 use rekindle_core::event::PersonEvent;
-use rekindle_core::input::Order;
-use rekindle_core::steering::How;
+use rekindle_core::steering::{How, Undoable};
 
 use super::Parts;
 use crate::ui::Tone;
@@ -53,28 +52,11 @@ pub(super) fn tell(fact: &PersonEvent) -> Parts {
 
 /// An order in a few words.
 #[must_use]
-pub(crate) fn order_words(order: &Order) -> String {
+pub(crate) fn order_words(order: &Undoable) -> String {
     match order {
-        Order::Skip { task, .. } => format!("skip {task}"),
-        Order::Stop { task } => format!("stop {task}"),
-        Order::Retry { task } => format!("retry {task}"),
-        Order::Complete { task, .. } => format!("complete {task} on your word"),
-        Order::Fail { task, .. } => format!("fail {task}"),
-        Order::Add(new) => format!("add {}", new.id),
-        Order::Edit { task, .. } => format!("edit {task}"),
-        Order::Reload { .. } => "reload the plan".to_owned(),
-        Order::Answer { id, text } => format!("answer question {id}: {text}"),
-        Order::Split { task, .. } => format!("split {task}"),
-        Order::Recover { agent } => format!("replace {agent}"),
-        Order::Tell { task, .. } => format!("tell {task}"),
-        Order::Attach { task, .. } => format!("attach to {task}"),
-        Order::Detach { task, .. } => format!("give {task} back"),
-        Order::Pause(_) => "pause the run".to_owned(),
-        Order::Note { .. } => "note a decision".to_owned(),
-        Order::ForgetFocus => "forget what was learned".to_owned(),
-        Order::WithUndo { order } => order_words(order),
-        Order::Undo { number } => format!("take order {number} back"),
-        Order::ActOnDue => "act on what is due".to_owned(),
+        Undoable::Skip { task, .. } => format!("skip {task}"),
+        Undoable::Complete { task, .. } => format!("complete {task} on your word"),
+        Undoable::Answer { id, text } => format!("answer question {id}: {text}"),
     }
 }
 

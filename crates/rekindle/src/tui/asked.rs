@@ -22,9 +22,9 @@ pub(super) fn rows(question: &QuestionRow, width: usize, most: usize) -> Vec<(Op
     let asked = AnswerBox::new(question);
     let text = asked.rows(width).into_iter();
     let mut rows: Vec<(Option<Tone>, String)> = text.map(|(first, row)| (first.then_some(Tone::Strong), row)).collect();
-    for option in &asked.options {
+    for (number, option) in (1..).zip(&asked.options) {
         // One that is longer stands above, whole.
-        rows.push((Some(Tone::Active), wide::cut(&format!("  ○ {option}"), width)));
+        rows.push((Some(Tone::Active), wide::cut(&format!("  {number}. {option}"), width)));
     }
     let hidden = (rows.len() + 1).saturating_sub(most);
     let last = match hidden {

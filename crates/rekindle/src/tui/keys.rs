@@ -304,7 +304,7 @@ pub(super) const TABLE: &[Binding] = &[
     row("v", MAIN, A::Recover, "recover its agent: stop and replace it (asks first)", "recover", 45),
     row("m", MAIN, A::Tell, "message: tell the task's agent something", "tell", 51),
     row("D", MAIN, A::Complete, "complete the task on your word (asks first)", "complete", 19),
-    row("u", MAIN, A::Undo, "undo the last answer, skip, stop or completion, for ten seconds", "undo", 100),
+    row("u", MAIN, A::Undo, "undo the last answer, skip or completion, for ten seconds", "undo", 100),
     row("p", MAIN, A::Pause, "pause the run, or resume it (asks first)", "pause", 30),
     row("/", FILTERED, A::Filter, "filter: letters in order, !word for all without it", "filter", 70),
     row("/", LOG, A::Filter, "search the log", "search", 70),

@@ -9,7 +9,8 @@ use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode};
 use rekindle_core::duration;
 use rekindle_core::ids::{AgentName, QuestionId, TaskId};
-use rekindle_core::input::{Order, TaskEdit};
+use rekindle_core::input::TaskEdit;
+use rekindle_core::steering::Undoable;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -153,7 +154,7 @@ pub(super) async fn skip(web: Arc<Web>, ask: Ask) -> Answer {
             return perform(web, &picture, &act);
         };
         refusal(&picture, &act)?;
-        match orders::give(&web.looks.project, &acts::with_undo(Order::Skip { task, reason }))? {
+        match orders::give(&web.looks.project, &acts::with_undo(Undoable::Skip { task, reason }))? {
             Taken::Placed(_) => Ok(done(format!("task {id} is skipped in ten seconds, unless you undo it"))),
             Taken::Now | Taken::NobodyThere => Ok(done(format!("task {id} is skipped"))),
             Taken::Already => Ok(done("already done".to_owned())),

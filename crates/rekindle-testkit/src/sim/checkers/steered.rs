@@ -11,7 +11,13 @@ use super::{Checkers, Invariant, Verdict, require};
 impl Sim {
     /// Judges an event about a person's message by what really happened.
     pub fn check_told(&mut self, event: &Event) {
-        use rekindle_core::event::{AttemptEvent, Body, PersonEvent};
+        use rekindle_core::event::{AttemptEvent, Body, PersonEvent, RunEvent};
+        if let (Body::Person(PersonEvent::Attached { by, .. }), Some(task)) = (&event.body, &event.task) {
+            self.person.has(by.pid, task);
+        }
+        if matches!(event.body, Body::Run(RunEvent::RunStarted { .. })) {
+            self.person.forget_held();
+        }
         let verdict = match &event.body {
             Body::Person(PersonEvent::Told { key, given_back: false, .. }) => self.was_said(key),
             Body::Person(PersonEvent::TellDelivered { number, attempt, how }) => self.has_it(*number, *attempt, *how),

@@ -39,7 +39,7 @@ fn a_chosen_question_is_read_beside_the_tree_without_opening_anything() {
     feed(&mut app, 40);
     let shown = text(&app);
     assert!(shown.contains("Which database should the schema be written for?"), "{shown}");
-    assert!(shown.contains("○ PostgreSQL") && shown.contains("a answers it"), "{shown}");
+    assert!(shown.contains("1. PostgreSQL") && shown.contains("a answers it"), "{shown}");
     assert!(shown.contains("following"), "its log stands below it: {shown}");
     // However long it is, the detail keeps half of its room and says what is hidden.
     let mut long = made::fleet();

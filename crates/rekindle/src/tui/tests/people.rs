@@ -65,7 +65,7 @@ fn an_answer_can_be_sent_before_all_was_seen_and_the_box_says_so() {
     let mut app = app(asked(375), (60, 18));
     press(&mut app, &["a"]);
     assert!(text(&app).contains("not all seen yet"), "{}", text(&app));
-    assert!(text(&app).contains("(x) PostgreSQL"), "options stay on the screen");
+    assert!(text(&app).contains("(x) 1. PostgreSQL"), "options stay on the screen");
     write(&mut app, "no");
     assert!(text(&app).contains("> no") && text(&app).contains("not all seen yet"));
     assert_eq!(press(&mut app, &["Enter"]), [Effect::Do(Act::Answer(QuestionId(1), "no".to_owned()))]);

@@ -1,0 +1,24 @@
+//! What is told beside the log: attempts that it has lost, and a coordinator that has no file watches.
+
+use rekindle_core::refusal::Refusal;
+use rekindle_core::view::QuestionRow;
+use rekindle_engine::polling;
+
+use super::View;
+use crate::error::Result;
+use crate::lost;
+
+impl View {
+    /// What was lost of the log and is a person's to decide, as a question.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(crate) fn lost(&self) -> Result<Option<QuestionRow>> {
+        lost::question(&self.dir, self.reader.as_ref())
+    }
+
+    /// What the living coordinator lacks to watch files with.
+    pub(crate) fn polling(&self) -> Option<Refusal> {
+        polling::read(self.dir.path()).filter(|_| matches!(self.coordinator(), Ok(Some(_))))
+    }
+}
