@@ -118,6 +118,12 @@ struct TaskJson {
     cause: Option<String>,
     reason: Option<String>,
     result: Option<String>,
+    /// A person decided how it ended.
+    by_operator: bool,
+    /// The plan no longer has it.
+    removed: bool,
+    /// A person added it to the run.
+    by_hand: bool,
     unproven: bool,
     /// No agent reported it: its checks, or a person, showed that it is done.
     unreported: bool,
@@ -340,6 +346,9 @@ fn task_json(row: TaskRow, spent: &Spent, waits_for: Option<Value>, output: Opti
         cause: row.cause,
         reason: row.reason,
         result: row.result,
+        by_operator: row.by_operator,
+        removed: row.removed,
+        by_hand: row.by_hand,
         unproven: row.unproven,
         unreported: row.unreported,
         verifying: row.verifying,

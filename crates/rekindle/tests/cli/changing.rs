@@ -96,6 +96,7 @@ fn it_is_said_that_a_person_decided() {
     assert!(why.contains("the operator decided that it is complete"), "{why}");
     assert!(!why.contains("its agent's word"), "no words are put into the agent's mouth: {why}");
     assert_eq!(environment.json(&["why", "T2", "--json"])["by_operator"], true);
+    assert_eq!(environment.json(&["status", "--json"])["tasks"][1]["by_operator"], true);
     let report = environment.run(&["report", "--markdown", "-"]);
     assert!(report.contains("the operator's word"), "{report}");
     let shown = environment.run(&["task", "fail", "T2", "--reason", "it is wrong"]);
