@@ -21,6 +21,9 @@ const TYPED: &str = "What is a numbat?";
 /// What the model answers there.
 const ANSWERED: &str = "A small marsupial, by the way.";
 
+/// On the screen while the program asks something itself.
+const CONFIRMS: &str = "Enter to confirm";
+
 /// For one wait.
 const PATIENCE: Duration = Duration::from_secs(240);
 
@@ -124,7 +127,12 @@ fn a_person_works_in_the_agents_own_session_and_gives_it_back() {
     let session = bed.rig.until("its session", || bed.sessions().first().cloned());
     let terminal = Terminal::open(&bed, &["attach", "T1"]);
     bed.rig.await_event("attached");
-    terminal.awaits("a place to type", |screen| screen.contains('❯'));
+    // It asks again whether files above the project may be read, although its settings say so: a person says yes.
+    terminal.awaits("the program", |screen| screen.contains('❯'));
+    if terminal.tmux(&["capture-pane", "-p"]).contains(CONFIRMS) {
+        terminal.tmux(&["send-keys", "Enter"]);
+    }
+    terminal.awaits("a place to type", |screen| screen.contains('❯') && !screen.contains(CONFIRMS));
     terminal.types(TYPED);
     terminal.awaits(ANSWERED, |screen| screen.contains(ANSWERED));
     let asked = bed.server.main();
