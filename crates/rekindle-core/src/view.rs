@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::decide::turns;
 use crate::event::{AttemptEvent, Body, Event, Outcome, PauseReason, PersonEvent, RunEvent, SessionEvent, TaskEvent};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, TaskId};
 use crate::plan::PlanTask;
@@ -220,9 +221,9 @@ impl Touched {
             // It may open an account, and the run's row shows which have to wait.
             Body::Person(PersonEvent::QuestionAnswered { id, .. }) => {
                 self.questions.insert(*id);
-                self.run = true;
+                self.account_changed(state);
             }
-            Body::Gate(_) => self.run = true,
+            Body::Gate(_) => self.account_changed(state),
             Body::Attempt(AttemptEvent::AttemptEnded { attempt, .. } | AttemptEvent::Dispatched { attempt, .. }) => {
                 let tasks = state.attempts.get(attempt).map(|attempt| attempt.tasks.clone()).unwrap_or_default();
                 self.tasks.extend(tasks);
@@ -263,6 +264,16 @@ impl Touched {
                 state.attempts.iter().rev().find(|(_, attempt)| attempt.agent == *agent && attempt.epoch == epoch);
             self.attempts.extend(newest.map(|(id, _)| *id));
         }
+    }
+}
+
+impl Touched {
+    /// An account opened or closed: a task that another program had last may be given to that one again, or no longer.
+    fn account_changed(&mut self, state: &State) {
+        self.run = true;
+        let last = |id: &TaskId| state.tasks[id].last_attempt().and_then(|attempt| state.attempts.get(&attempt));
+        let stood_in = |id: &&TaskId| last(id).is_some_and(|attempt| attempt.cli != turns::agent_program(state, id));
+        self.tasks.extend(state.begun().map(|(id, _)| id).filter(stood_in).cloned());
     }
 }
 

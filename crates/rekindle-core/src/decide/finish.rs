@@ -69,8 +69,12 @@ pub fn standstill(state: &State) -> Standstill {
     let blocked = state.begun().any(|(_, task)| task.state == TaskState::Blocked);
     let held =
         state.steering.attached.keys().any(|id| state.tasks.get(id).is_some_and(|task| !task.state.is_terminal()));
-    if at_work || blocked || held || waiting().any(refused) {
+    if at_work || blocked || waiting().any(refused) {
         return Standstill::Person;
+    }
+    // Somebody works on it, and it comes back by itself: to leave now would also miss the end of a program that is gone.
+    if held {
+        return Standstill::Working;
     }
     if waiting().next().is_some() { Standstill::Time } else { Standstill::Over }
 }

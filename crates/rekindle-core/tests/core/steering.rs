@@ -243,7 +243,22 @@ fn in_one_workspace_nobody_else_begins_meanwhile() {
     assert_eq!(story.state.live_attempts().count(), 0, "T2 is worked on in the same workspace");
     let other = Order::Attach { task: task("T2"), by: person(8) };
     assert!(matches!(story.order(other).reply, Reply::Refused { .. }));
-    assert_eq!(decide::standstill(&story.state), Standstill::Person);
+    assert_eq!(decide::standstill(&story.state), Standstill::Working, "a person works on it");
+}
+
+/// Seed 133: a coordinator that left at once never heard that the person's program was gone, and so did the next.
+#[test]
+fn a_run_that_does_not_wait_stays_while_a_person_works() {
+    let plan = PLAN.split("\n### T2").next().expect("one task");
+    let mut story = Story::with(plan, Limits { no_wait: true, ..hearing() });
+    story.started(1);
+    story.order(attach(7));
+    story.exited(1, exit_code(130));
+    let phase = |story: &Story| story.state.run.as_ref().map(|run| run.phase);
+    assert_eq!(phase(&story), Some(RunPhase::Running));
+    story.input(Input::PersonLeft { task: task("T1"), by: person(7), changed: Vec::new() });
+    story.after_ms(3_600_000).input(Input::TimePassed);
+    assert_eq!(story.state.live_attempts().count(), 1, "the task goes on");
 }
 
 #[test]
