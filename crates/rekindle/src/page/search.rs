@@ -69,7 +69,7 @@ fn hits(visit: &Visit<'_>, agent: &str, attempt: u64, lines: &[(usize, StoredLin
     let number = row.and_then(|(picture, row)| Some(picture.number_of(row.task.as_ref()?, row.attempt)));
     let numbered = number.map_or_else(|| "attempt".to_owned(), |number| format!("attempt {number}"));
     html! {
-        section.hits data-key=(attempt) aria-label=(format!("{agent}, {numbered}")) {
+        section.hits data-key=(attempt) aria-label=(format!("{}, {numbered}", one_line(agent))) {
             h2 { (one_line(agent)) " " span.dim.small { (numbered) ", " (counted(lines.len(), "hit", "hits")) } }
             ol.lines { @for (number, line) in lines {
                 li { a.no href=(format!("{log}#L{}", number + 1)) { (number + 1) } " " (moment(Time(line.line.time_ms))) " " span.text { (one_line(&line.line.text)) } }
