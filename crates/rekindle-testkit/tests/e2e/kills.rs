@@ -154,7 +154,16 @@ fn judge(rig: &Rig, stage: Stage, parties: &[Party]) {
     // A claim that stood before the kill is proven without its agent; work that was not claimed is done again.
     let redone = lost_it && matches!(stage, Starting | Working);
     let story = || format!("{ran:?}\n{}", rig.story());
-    assert_eq!(attempts("T1"), if redone { 2 } else { 1 }, "attempts at T1: {}", story());
+    match stage {
+        // A process that was killed before it became the agent costs no attempt: then only the second one ever ran.
+        Starting if redone => {
+            let counted = attempts("T1");
+            assert!(counted == 2 || (counted == 1 && runs("T1") == 1), "attempts at T1: {}", story());
+        }
+        // One that dies before the order to stop has reached its shim died by itself, and that counts.
+        Stopping if parties.contains(&Agent) => assert!((1..=2).contains(&attempts("T1")), "{}", story()),
+        _ => assert_eq!(attempts("T1"), if redone { 2 } else { 1 }, "attempts at T1: {}", story()),
+    }
     match stage {
         // Whether the first process came as far as its first line before it was killed is open.
         Starting if redone => assert!((1..=2).contains(&runs("T1")), "{}", story()),
