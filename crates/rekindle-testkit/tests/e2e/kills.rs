@@ -11,15 +11,15 @@ const PLAN: &str = "# Kills\n\n\
     ### T2: the healthy one\n- artifacts: t2\n- accept: `test -s t2`\n\nDo it too.\n\n\
     ### T3: the last\n- blocked by: T1, T2\n- accept: `test -s t1`\n\nThen this.\n";
 
-/// Says that it runs, works until it is told, claims, and lingers until it is told again.
+/// Says that it runs, works until it is told, claims, and lingers until it is told again. What it makes is there whole or not at
+/// all: the other one's check may be looking.
 const AGENT: &str = r#"
 test -e deaf && test $REKINDLE_TASK = T1 && trap '' INT TERM
 echo "$REKINDLE_TASK $REKINDLE_ATTEMPT $$" >> ran
 echo "first words of $REKINDLE_TASK"
 touch "working-$REKINDLE_TASK"
 $FAKE count "go-$REKINDLE_TASK"
-echo yes > t1
-echo yes > t2
+for made in t1 t2; do echo yes > "$made.$$"; mv "$made.$$" "$made"; done
 rekindle task done "$REKINDLE_TASK" --result "by $$" || exit 1
 touch "claimed-$REKINDLE_TASK"
 $FAKE wait leave
