@@ -228,7 +228,7 @@ fn paused_after_one(settings: &str) -> Rig {
             "",
             "State persisted to: .rekindle/state.db",
             "Progress: 1/2 tasks complete",
-            "In progress: 1 tasks",
+            "In progress: 1 task",
         ],
     );
     rig.write("made-T1", "bad\n");
@@ -274,6 +274,8 @@ fn a_recovery_tells_what_it_found_and_validates() {
     rig.await_file("working-T2");
     rig.await_file("working-T3");
     rig.await_event("task_completed");
+    // Else its end may be a fact to reconcile too.
+    rig.await_event("attempt_ended");
     let lost = rig
         .events_of("developer_dispatched")
         .iter()
@@ -304,8 +306,8 @@ fn a_recovery_tells_what_it_found_and_validates() {
             "Recovery complete. Resuming normal operation.",
             "",
             "Progress: 1/4 tasks complete",
-            "Available: 1 tasks",
-            "Blocked: 1 tasks",
+            "Available: 1 task",
+            "Blocked: 1 task",
         ],
     );
     let validated = rig.events_of("validation_started");
