@@ -164,7 +164,8 @@ impl<'a> Location<'a> {
 /// may come from elsewhere, and messages go to terminals).
 pub(super) fn quote(text: &str) -> String {
     let mut quoted = String::from("`");
-    for (count, c) in text.trim().chars().enumerate() {
+    // Half of a line break takes no place: the same plan is quoted alike with either line end.
+    for (count, c) in text.trim().chars().filter(|c| *c != '\r').enumerate() {
         if count == QUOTE_MAX_CHARS {
             quoted.push('…');
             break;
