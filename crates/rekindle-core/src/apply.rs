@@ -118,6 +118,8 @@ fn run_started(state: &mut State, event: &Event, plan: &Plan, plan_path: &str, b
         inspection: Inspection::None,
         work_branch: None,
         work_commit: None,
+        work_base: None,
+        landed: None,
         paused_at: None,
         resumes_at: None,
         next_settings: None,
@@ -246,7 +248,9 @@ fn change_run(run: &mut Run, event: &Event, fact: &RunEvent, no_wait: bool) {
         RunEvent::BranchMade(made) => {
             run.work_branch = Some(made.branch.clone());
             run.work_commit = Some(made.base.clone());
+            run.work_base = Some(made.base.clone());
         }
+        RunEvent::Landed(landed) => run.landed = Some(landed.clone()),
         RunEvent::RunStarted { .. }
         | RunEvent::CoordinatorStarted { .. }
         | RunEvent::AttemptsLost(_)

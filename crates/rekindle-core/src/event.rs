@@ -22,7 +22,7 @@ pub use attempt::AttemptEvent;
 pub use body::Body;
 pub use facts::{
     Added, AgentCompacted, AgentSaid, AgentStalled, AttemptsLost, ClockSeen, CompactionNear, CompactionOver,
-    EnvironmentsDiffer, Finish, GateClosed, HandedOn, HealthSeen, Held, Pause, Recovery, Resume, SessionClosed,
+    EnvironmentsDiffer, Finish, GateClosed, HandedOn, HealthSeen, Held, Landed, Pause, Recovery, Resume, SessionClosed,
     TeamStanding, UsageLeft, WorkBranch,
 };
 pub use gate::GateEvent;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::activity::{Measure, StreamEvent, Transcript, UnderWay};
-use crate::event::{AgentSaid, ClockSeen, PauseReason, UsageLeft, WorkBranch};
+use crate::event::{AgentSaid, ClockSeen, Landed, PauseReason, UsageLeft, WorkBranch};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, RunId, TaskId};
 use crate::limits::Limits;
 use crate::plan::Plan;
@@ -333,6 +333,8 @@ pub enum Order {
     Undo {
         number: u64,
     },
+    /// Put down that the person took the result into a branch of their own.
+    Landed(Landed),
     /// Act on orders whose moment is over, where no coordinator does.
     ActOnDue,
 }

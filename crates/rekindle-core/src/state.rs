@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use crate::cause::Cause;
-use crate::event::{ClockSeen, Follow, Outcome, PauseReason, UsageLeft};
+use crate::event::{ClockSeen, Follow, Landed, Outcome, PauseReason, UsageLeft};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, RunId, TaskId};
 use crate::limits::Limits;
 use crate::plan::{FrontMatter, Plan, PlanTask};
@@ -162,7 +162,6 @@ pub struct Health {
     pub baseline: Option<Vec<CheckResult>>,
 }
 
-/// One execution of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     pub id: RunId,
@@ -188,6 +187,10 @@ pub struct Run {
     /// The newest commit on it that is known.
     #[serde(default)]
     pub work_commit: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_base: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub landed: Option<Landed>,
     /// When the pause began that it is in, or was in last.
     #[serde(default)]
     pub paused_at: Option<Time>,

@@ -14,7 +14,9 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::decide::turns;
-use crate::event::{AttemptEvent, Body, Event, Outcome, PauseReason, PersonEvent, RunEvent, SessionEvent, TaskEvent};
+use crate::event::{
+    AttemptEvent, Body, Event, Landed, Outcome, PauseReason, PersonEvent, RunEvent, SessionEvent, TaskEvent,
+};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, TaskId};
 use crate::plan::PlanTask;
 use crate::report::{Checkpoint, Evidence};
@@ -51,6 +53,12 @@ pub struct RunRow {
     /// The branch that accepted work goes to, where work is done apart.
     #[serde(default)]
     pub work_branch: Option<String>,
+    /// The commit that the branch began at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_base: Option<String>,
+    /// Where the person took its result last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub landed: Option<Landed>,
     /// The accounts that have to wait.
     #[serde(default)]
     pub waits: Vec<WaitRow>,
@@ -324,6 +332,8 @@ pub fn run_row(state: &State) -> Option<RunRow> {
             RunPhase::Created | RunPhase::Running | RunPhase::Finished(_) => None,
         },
         work_branch: run.work_branch.clone(),
+        work_base: run.work_base.clone(),
+        landed: run.landed.clone(),
         resumes_at: run.resumes_at,
         waits: state.gates.iter().map(|(account, gate)| WaitRow::of(account, gate)).collect(),
         held: HeldRow::of(state),

@@ -20,6 +20,7 @@ mod diff;
 mod exclude;
 mod guard;
 mod index;
+mod land;
 mod links;
 mod merge;
 mod names;
@@ -34,9 +35,10 @@ mod submodule;
 mod torn;
 mod workspace;
 
-pub use branch::{Base, Start, Summary};
+pub use branch::{Base, Start};
 pub use call::{ask, ask_within};
 pub use diff::{Changes, ChangesIn};
+pub use land::{Counted, Form, Prepared, Ready, Trial};
 pub use merge::Accepted;
 pub use remove::Removed;
 pub use salvage::{Leftover, Restored};
@@ -107,6 +109,12 @@ pub enum Error {
     /// The run's branch is checked out, so moving it would change somebody's checkout.
     #[error("{branch} is checked out in {at}, so nothing can be merged into it: run git switch - there")]
     CheckedOut { branch: String, at: PathBuf },
+    /// There is no branch of that name.
+    #[error("there is no branch {0}: make it with git branch {0}, or name another with --into")]
+    NoBranch(String),
+    /// The person's checkout has changes of their own.
+    #[error("{at} has changes that are not committed ({}): commit or stash them first", few(.files))]
+    Unclean { at: PathBuf, files: Vec<String> },
     /// A name that cannot become a ref or a folder.
     #[error("{0:?} cannot be the name of a workspace")]
     BadName(String),

@@ -9,6 +9,7 @@ pub(crate) mod graph;
 pub(crate) mod history;
 pub(crate) mod lines;
 pub(crate) mod output;
+pub(crate) mod result;
 #[cfg(test)]
 pub(crate) mod sample;
 pub(crate) mod standing;
@@ -16,6 +17,7 @@ pub(crate) mod standing;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use rekindle_core::event::Landed;
 use rekindle_core::ids::{AttemptId, TaskId};
 use rekindle_core::time::Time;
 use rekindle_core::view::{AttemptRow, Counts, QuestionRow, RunRow, TaskRow, Waits, WaitsFor, number_of};
@@ -24,6 +26,7 @@ use rekindle_engine::store::Lag;
 
 use self::history::History;
 use self::output::Outputs;
+use self::result::RunResult;
 use crate::error::{CliError, Result};
 use crate::lost::LostLook;
 use crate::project::Project;
@@ -51,6 +54,8 @@ pub(crate) struct Picture {
     pub seq: u64,
     /// When it was looked at.
     pub now: Time,
+    /// What it made, where it works on a branch of its own.
+    pub result: Option<Arc<RunResult>>,
     /// What each task waits for, worked out when somebody asks.
     pub waits: OnceLock<BTreeMap<TaskId, WaitsFor>>,
 }
@@ -73,6 +78,7 @@ impl Picture {
             damage: None,
             seq: 0,
             now: clock::wall(),
+            result: None,
             waits: OnceLock::new(),
         })
     }
@@ -158,14 +164,19 @@ pub(crate) struct RunReader {
     seen: u64,
     last: Option<Arc<Picture>>,
     lost: LostLook,
+    /// What the run made, and what that was counted from.
+    made: Option<Made>,
 }
+
+/// A result, with what changes it: the run, how many tasks are merged, where it was landed.
+type Made = ((String, usize, Option<Landed>), Option<Arc<RunResult>>);
 
 impl RunReader {
     /// An eye on a run of a project: the newest, or the one whose id is, or begins with, `wanted`.
     #[must_use]
     pub(crate) fn new(project: &Project, wanted: Option<&str>) -> Self {
         let (project, wanted) = (project.clone(), wanted.map(str::to_owned));
-        Self { project, wanted, view: None, seen: 0, last: None, lost: LostLook::default() }
+        Self { project, wanted, view: None, seen: 0, last: None, lost: LostLook::default(), made: None }
     }
 
     /// Turns to another run.
@@ -228,6 +239,7 @@ impl RunReader {
         let mut questions = run.questions()?;
         self.lost.add_to(&mut questions, coordinator.is_some(), || view.lost(), &self.project.state_dir)?;
         let (tasks, attempts) = (run.tasks()?, run.attempts()?);
+        let result = made(&mut self.made, &self.project, &run.row, &tasks);
         let picture = Picture {
             outputs: output::read(&run, &tasks, &attempts, outputs.as_ref())?,
             tasks,
@@ -239,6 +251,7 @@ impl RunReader {
             damage,
             seq: seq.max(end),
             now,
+            result,
             waits: OnceLock::new(),
         };
         let picture = Arc::new(picture);
@@ -263,4 +276,14 @@ fn find<'a>(view: &'a View, wanted: Option<&str>) -> Result<Option<RunView<'a>>>
         Some(wanted) => view.run_named(wanted).map(Some),
         None => view.run(),
     }
+}
+
+/// What a run made, counted again only when there is more of it.
+fn made(known: &mut Option<Made>, project: &Project, run: &RunRow, tasks: &[TaskRow]) -> Option<Arc<RunResult>> {
+    let merged = tasks.iter().filter(|task| task.merged.is_some()).count();
+    let of = (run.id.clone(), merged, run.landed.clone());
+    if known.as_ref().is_none_or(|(before, _)| *before != of) {
+        *known = Some((of, result::of(project, run, tasks).map(Arc::new)));
+    }
+    known.as_ref().and_then(|(_, made)| made.clone())
 }

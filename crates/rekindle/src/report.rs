@@ -18,6 +18,7 @@ use rekindle_engine::store::StoredEvent;
 use crate::error::Result;
 use crate::picture::history;
 use crate::picture::output::{self, TaskOutput};
+use crate::picture::result::RunResult;
 use crate::story;
 use crate::view::{RunView, Spent};
 
@@ -59,6 +60,8 @@ pub(crate) struct Report {
     pub files: List<String>,
     /// What it cost, where known.
     pub spent: Spent,
+    /// What it made, where it works on a branch of its own.
+    pub result: Option<RunResult>,
 }
 
 /// One task with its history.
@@ -184,6 +187,7 @@ pub(crate) fn gather(view: &RunView<'_>, now: Option<Time>) -> Result<Report> {
         questions: view.questions()?,
         files: files(&rows),
         spent: Spent::by_all(&attempts),
+        result: None,
     };
     let mut pasts: BTreeMap<String, Past> = BTreeMap::new();
     view.events_of(0, is_told, |event| {

@@ -9,8 +9,8 @@ pub(crate) mod session;
 
 use rekindle_core::duration;
 use rekindle_core::event::{
-    AgentSaid, AttemptEvent, Body, ChangedPart, CompactionNear, Finish, Outcome, PauseReason, PersonEvent, Recovery,
-    ReviewEvent, RunEvent, SessionEvent, TaskEvent, TeamStanding,
+    AgentSaid, AttemptEvent, Body, ChangedPart, CompactionNear, Finish, Landed, Outcome, PauseReason, PersonEvent,
+    Recovery, ReviewEvent, RunEvent, SessionEvent, TaskEvent, TeamStanding,
 };
 use rekindle_core::ids::AttemptId;
 use rekindle_core::last_words;
@@ -21,7 +21,7 @@ use rekindle_core::time::Time;
 use rekindle_engine::store::StoredEvent;
 use serde_json::Value;
 
-use crate::ui::{Tone, one_line};
+use crate::ui::{Tone, one_line, short_commit};
 
 /// Longest piece of an unknown event's details that is shown in a line.
 const VALUE_MAX_CHARS: usize = 80;
@@ -247,6 +247,10 @@ fn tell_run(fact: &RunEvent) -> Parts {
         RunEvent::BranchMade(made) => {
             let notes: String = made.notes.iter().map(|note| format!("; {note}")).collect();
             ("BRANCH", Tone::Dim, format!("accepted work goes to {}{notes}", made.branch))
+        }
+        RunEvent::Landed(landed) => {
+            let Landed { into, commit, form, .. } = landed;
+            ("LANDED", Tone::Good, format!("in {into} as {} ({form})", short_commit(commit)))
         }
         RunEvent::CoordinatorStarted { pid, .. } => ("COORDINATOR", Tone::Dim, format!("process {pid}")),
         RunEvent::CoordinatorRecovered(Recovery { orphaned_agents, events_reconciled, adopted, finished, .. }) => (

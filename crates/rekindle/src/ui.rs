@@ -123,6 +123,11 @@ impl Ui {
         self.is_watched() && std::env::var_os("TERM").is_some_and(|term| term != "dumb")
     }
 
+    /// Whether standard output is a terminal.
+    pub(crate) fn prints_to_terminal(&self) -> bool {
+        io::stdout().is_terminal()
+    }
+
     /// Whether standard error is a terminal.
     pub(crate) fn is_watched(&self) -> bool {
         io::stderr().is_terminal()
@@ -200,6 +205,11 @@ impl Ui {
     pub(crate) fn reader_stays_for(&self, ms: u32) -> bool {
         wait::reader_stays_for(ms)
     }
+}
+
+/// A commit as people name it.
+pub(crate) fn short_commit(commit: &str) -> &str {
+    commit.get(..9).unwrap_or(commit)
 }
 
 /// Text from outside without anything that a terminal would obey, on one line.

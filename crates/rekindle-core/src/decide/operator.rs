@@ -5,7 +5,7 @@ use super::{
 };
 use crate::apply::WORDS_OF_FAILURE;
 use crate::cause::Cause;
-use crate::event::{PersonEvent, ReviewEvent, RunEvent, TaskEvent};
+use crate::event::{Landed, PersonEvent, ReviewEvent, RunEvent, TaskEvent};
 use crate::ids::{AttemptId, QuestionId, TaskId};
 use crate::input::Order;
 use crate::state::{RunPhase, Task, TaskState, Word};
@@ -37,6 +37,7 @@ pub(super) fn ordered(turn: &mut Turn<'_>, order: Order) -> Reply {
         Order::WithUndo { order } => placed::place(turn, order),
         Order::Undo { number } => placed::undo(turn, number),
         Order::ActOnDue => placed::act_on_due(turn),
+        Order::Landed(landed) => land(turn, landed),
         Order::Note { text } => {
             turn.emit_run(PersonEvent::NoteRecorded { text });
             Reply::Accepted
@@ -46,6 +47,16 @@ pub(super) fn ordered(turn: &mut Turn<'_>, order: Order) -> Reply {
         Order::Add(new) => reload::add(turn, *new),
         Order::Edit { task, edit } => reload::edit(turn, &task, *edit),
     }
+}
+
+/// The person has taken the result: the same landing twice is one.
+fn land(turn: &mut Turn<'_>, landed: Landed) -> Reply {
+    let known = turn.state.run.as_ref().and_then(|run| run.landed.as_ref());
+    if known == Some(&landed) {
+        return Reply::Already;
+    }
+    turn.emit_run(RunEvent::Landed(landed));
+    Reply::Accepted
 }
 
 /// Replaces an agent: a living one is stopped and handed over, a failed task of a dead one is opened again.

@@ -172,6 +172,18 @@ pub struct WorkBranch {
     pub notes: Vec<String>,
 }
 
+/// The result of a run in a branch of the person's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Landed {
+    pub into: String,
+    /// The commit of that branch that has it.
+    pub commit: String,
+    /// The newest commit of the run's branch then.
+    pub tip: String,
+    /// `merge`, `squash` or `rebase`.
+    pub form: String,
+}
+
 /// Attempts whose bundles exist and whose events are gone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptsLost {

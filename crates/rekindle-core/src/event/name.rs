@@ -51,6 +51,7 @@ names! {
         PlanChanged "plan_changed"
         PlanReloaded "plan_reloaded"
         BranchMade "branch_made"
+        Landed "landed"
         TeamChecked "team_checked"
         RunFinished "run_finished"
     }

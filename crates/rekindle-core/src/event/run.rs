@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AttemptsLost, Finish, Pause, PlanReloaded, Recovery, Resume, TeamStanding, WorkBranch};
+use super::{AttemptsLost, Finish, Landed, Pause, PlanReloaded, Recovery, Resume, TeamStanding, WorkBranch};
 use crate::limits::Limits;
 use crate::plan::Plan;
 
@@ -65,6 +65,8 @@ pub enum RunEvent {
     PlanReloaded(Box<PlanReloaded>),
     /// The branch that accepted work goes to.
     BranchMade(WorkBranch),
+    /// A person took the result into a branch of their own.
+    Landed(Landed),
     /// The agents were looked at after a pause or a crash.
     TeamChecked(TeamStanding),
     RunFinished(Finish),

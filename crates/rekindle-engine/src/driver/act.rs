@@ -8,8 +8,9 @@ use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::{Input, MergeOutcome, Refused};
 use rekindle_core::plan::PlanTask;
 use rekindle_core::refusal::Refusal;
+use rekindle_core::report::Evidence;
 use rekindle_core::state::{AttemptPhase, Task, TaskState};
-use rekindle_core::view;
+use rekindle_core::{text, view};
 
 use super::Driver;
 use crate::agents::PLUGIN_MARK;
@@ -18,6 +19,12 @@ use crate::last_output;
 use crate::person::WorkedOn;
 use crate::store::{StoredLine, Stream};
 use crate::world::{Admission, CheckOrder, LaunchOrder, LeaveOrder, MergeOrder, World};
+
+/// Bytes of a title in a commit's subject.
+const SUBJECT_BYTES: usize = 200;
+
+/// Bytes of a command in a commit's trailer.
+const TRAILER_BYTES: usize = 400;
 
 impl<W: World> Driver<W> {
     pub(super) fn act(&mut self, effect: Effect) {
@@ -216,7 +223,8 @@ impl<W: World> Driver<W> {
             self.take(Input::WorkMerged { task: task.clone(), epoch, outcome });
             return;
         };
-        let message = format!("{task}: {}", planned.title);
+        let evidence = self.state.tasks.get(task).and_then(|task| task.evidence.as_ref());
+        let message = commit_message(task, &planned.title, evidence);
         let known = self.state.run.as_ref().and_then(|run| run.work_commit.clone());
         if !self.merging.insert((task.clone(), epoch)) {
             return;
@@ -265,4 +273,14 @@ fn activity_of(stored: StoredLine) -> Activity {
         Stream::Out | Stream::Transcript => (brief::Stream::Out, LineKind::Plain),
     };
     Activity { text, stream, kind }
+}
+
+/// The message of a task's commit: its title, and what proved it.
+fn commit_message(task: &TaskId, title: &str, evidence: Option<&Evidence>) -> String {
+    let proven = evidence.into_iter().flat_map(|evidence| &evidence.checks).filter(|check| check.passed);
+    let trailers: Vec<String> =
+        proven.map(|check| format!("Rekindle-Check: {}", text::one_line(&check.command, TRAILER_BYTES))).collect();
+    let task_line = format!("Rekindle-Task: {task}");
+    let trailers = std::iter::once(task_line).chain(trailers).collect::<Vec<_>>().join("\n");
+    format!("{task}: {}\n\n{trailers}", text::one_line(title, SUBJECT_BYTES))
 }

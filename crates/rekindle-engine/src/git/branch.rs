@@ -30,16 +30,6 @@ pub struct Base {
     pub notes: Vec<String>,
 }
 
-/// The result of a run, for the person who takes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Summary {
-    pub branch: String,
-    pub commit: String,
-    /// Commits that the user's HEAD does not have.
-    pub ahead: u64,
-    pub take: String,
-}
-
 impl Repo {
     /// Makes sure that the run has its branch. Fails when git does, or a branch that goes on is gone without a trace.
     pub fn begin(&self, slug: &str, run: &str, start: Start<'_>) -> Result<Base> {
@@ -134,19 +124,6 @@ impl Work {
             }
         }
         Ok(missing)
-    }
-
-    /// What to tell the person who takes the result.
-    pub fn summary(&self) -> Result<Summary> {
-        let commit = self.tip(None, &mut Vec::new())?;
-        let range = match self.repo.commit("HEAD")? {
-            Some(head) => format!("{head}..{commit}"),
-            None => commit.clone(),
-        };
-        let counted = self.repo.call().args(["rev-list", "--count", &range]).line()?;
-        let ahead = String::from_utf8_lossy(&counted).parse().unwrap_or(0);
-        let take = format!("git merge {}", self.branch);
-        Ok(Summary { branch: self.branch.clone(), commit, ahead, take })
     }
 }
 

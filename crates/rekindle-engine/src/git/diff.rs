@@ -107,7 +107,7 @@ impl Work {
 }
 
 impl Repo {
-    fn patch(&self, before: &str, after: &str, most: usize) -> Result<(String, bool)> {
+    pub(super) fn patch(&self, before: &str, after: &str, most: usize) -> Result<(String, bool)> {
         let call = self.call().files().limit(LOOK_MS).args(["diff-tree", "-r"]).args(FORM);
         bounded(call.args([before, after]), most)
     }

@@ -118,7 +118,9 @@ impl Work {
     }
 
     fn text(&self, key: &str, message: &str) -> String {
-        format!("{}\n\nRekindle-Run: {}\nRekindle-Key: {key}\n", message.trim_end(), self.run)
+        // Trailers are one paragraph.
+        let gap = if message.contains("\n\n") { "\n" } else { "\n\n" };
+        format!("{}{gap}Rekindle-Run: {}\nRekindle-Key: {key}\n", message.trim_end(), self.run)
     }
 
     /// Brings a commit into the run's branch.
@@ -171,22 +173,12 @@ impl Work {
         if self.repo.contains(tip, branch)? {
             return Ok(Joined::Commit(tip.to_owned()));
         }
-        let options = ["merge-tree", "--write-tree", "--no-messages", "--name-only", "-z"];
-        let call = self.repo.call().args(options).args(["--allow-unrelated-histories", branch, tip]).files();
-        let answer = call.run()?;
-        let mut parts = records(&answer.out).map(|part| String::from_utf8_lossy(part).into_owned());
-        let tree = parts.next().filter(|tree| call::is_id(tree)).ok_or_else(|| answer.failed())?;
-        match answer.code {
-            0 => {
-                let title = format!("merge {key}: {}", message.lines().next().unwrap_or_default());
+        match self.repo.merged_tree(branch, tip)? {
+            Ok(tree) => {
+                let title = format!("merge {}", message.lines().next().unwrap_or_default());
                 Ok(Joined::Commit(self.repo.commit_tree(&tree, &[branch, tip], &self.text(key, &title))?))
             }
-            1 => {
-                let mut files: Vec<String> = parts.collect();
-                files.dedup();
-                Ok(Joined::Conflict(files))
-            }
-            _ => Err(answer.failed()),
+            Err(files) => Ok(Joined::Conflict(files)),
         }
     }
 

@@ -20,6 +20,7 @@ mod guard;
 mod health;
 mod ignored;
 mod kills;
+mod land;
 mod machine;
 mod mcp;
 mod output;

@@ -18,10 +18,11 @@ fn it_begins_at_head_and_the_user_notices_nothing() {
     assert_eq!(bed.users(), before);
     assert_eq!(bed.in_branch("out.txt").as_deref(), Some("done"));
     assert_eq!(bed.in_branch("staged"), None, "what the user has not committed is the user's");
-    let summary = work.summary().expect("a summary");
-    assert_eq!((summary.ahead, summary.take.as_str()), (1, "git merge rekindle/plan"));
+    let counted = work.counted(None).expect("counted");
+    assert_eq!((counted.commits, counted.files, counted.insertions, counted.taken), (1, 1, 1, false));
     bed.git(&["stash", "-q"]);
-    bed.git(&summary.take.split(' ').skip(1).collect::<Vec<_>>());
+    bed.git(&["merge", "-q", "rekindle/plan"]);
+    assert!(work.counted(None).expect("counted").taken);
     assert_eq!(std::fs::read(bed.repo().join("out.txt")).expect("taken"), b"done\n");
 }
 
@@ -47,7 +48,7 @@ fn an_unborn_branch_stays_unborn_and_its_run_has_an_empty_beginning() {
     merged(work.accept("T1", "first", None).expect("accepted"));
     assert_eq!(bed.in_branch("first.txt").as_deref(), Some("first"));
     assert_eq!(bed.refs("refs/heads/main"), Vec::<String>::new());
-    assert_eq!(work.summary().expect("a summary").ahead, 2);
+    assert_eq!(work.counted(None).expect("counted").commits, 2);
     bed.git(&["merge", "-q", "rekindle/plan"]);
     assert_eq!(std::fs::read(bed.repo().join("first.txt")).expect("taken"), b"first\n");
 }

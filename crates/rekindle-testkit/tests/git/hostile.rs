@@ -84,7 +84,7 @@ fn hooks_filters_drivers_monitors_and_signers_do_not_run() {
     assert_eq!(work.remove("T2", 1, "done").expect("removed"), Removed::Yes);
     let found = bed.open().snapshots(None).expect("listed");
     bed.open().restore(&found[0].commit, &bed.dir.path().join("restored"), false).expect("restored");
-    work.summary().expect("a summary");
+    work.counted(None).expect("counted");
     rekindle_engine::git::ask(&one, &["diff", "--no-ext-diff", "--no-textconv", "--stat", "HEAD"], 1_000)
         .expect("asked");
     let ran = std::fs::read_to_string(&trace).unwrap_or_default();

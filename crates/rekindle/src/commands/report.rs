@@ -9,7 +9,7 @@ use super::Context;
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::output_file::{self, Existing, STANDARD_OUTPUT};
-use crate::picture::RunReader;
+use crate::picture::{RunReader, result};
 use crate::report::{gather, html, junit, markdown, trace};
 use crate::story::chapters;
 
@@ -51,7 +51,8 @@ pub(crate) fn run(args: &ReportArgs, context: &Context) -> Result<Exit> {
         None => view.the_run()?,
     };
     let now = view.coordinator()?.map(|_| clock::wall());
-    let report = gather(&run, now)?;
+    let mut report = gather(&run, now)?;
+    report.result = result::of(&context.project, &run.row, &run.tasks()?);
     let write = |path: &Path, text: &str| output_file::write(path, text.as_bytes(), Existing::Replaced, &context.ui);
     if args.html.is_some() || args.trace.is_some() {
         let Some(picture) = RunReader::new(&context.project, Some(&report.run.id)).look()? else {

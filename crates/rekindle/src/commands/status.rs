@@ -2,6 +2,8 @@
 
 mod one;
 
+use std::sync::Arc;
+
 use clap::Args;
 use rekindle_core::ids::TaskId;
 use rekindle_core::team::Class;
@@ -14,7 +16,7 @@ use crate::contract::status::{for_programs, pid_of, shown_agents};
 use crate::error::Result;
 use crate::exit_code::Exit;
 use crate::lost;
-use crate::picture::{Picture, standing};
+use crate::picture::{Picture, result, standing};
 use crate::ui::{Align, Table, Tone, dollars, elapsed, near_time, one_line, short_count, zone_line};
 use crate::waits;
 
@@ -54,7 +56,7 @@ pub(crate) fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
         None => return Err(view.no_run()),
     };
     if args.json {
-        let mut json = for_programs(Some(&view), run.as_ref(), args.all)?;
+        let mut json = for_programs(&context.project, Some(&view), run.as_ref(), args.all)?;
         json.keep(&wanted);
         context.ui.json(&json)?;
         return Ok(Exit::Success);
@@ -66,6 +68,7 @@ pub(crate) fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
     };
     let mut picture = Picture::of_rows(&run, pid_of(view.coordinator()?.as_ref()))?;
     picture.questions.splice(0..0, view.lost()?);
+    picture.result = result::of(&context.project, &picture.run, &picture.tasks).map(Arc::new);
     if wanted.is_empty() {
         let agents = shown_agents(&picture, args.all);
         show(&picture, &agents, context)?;
@@ -128,6 +131,10 @@ fn show(picture: &Picture, agents: &[AttemptRow], context: &Context) -> Result<(
     if !agents.is_empty() {
         ui.line("")?;
         ui.line(&agents.render(paint, ui.width()))?;
+    }
+    for (nth, line) in picture.result.iter().flat_map(|made| made.lines()).enumerate() {
+        let label = if nth == 0 { "\nresult  " } else { "        " };
+        ui.line(&format!("{label}{line}"))?;
     }
     advise(picture, context);
     Ok(())

@@ -20,6 +20,8 @@ use crate::caps::CapsJson;
 use crate::error::Result;
 use crate::picture::Picture;
 use crate::picture::output::TaskOutput;
+use crate::picture::result::{self, RunResult};
+use crate::project::Project;
 use crate::ui::stamp;
 use crate::view::{REPAIR, RunView, Spent, View, newest_of_each};
 
@@ -40,6 +42,8 @@ pub(crate) struct StatusJson {
     damage: Option<DamageJson>,
     /// Why nothing new is started, while the machine is short of something.
     held: Option<HeldJson>,
+    /// What the run made, where it works on a branch of its own.
+    result: Option<RunResult>,
     /// Why agents are looked at in turn, while the system has no file watch left.
     #[serde(skip_serializing_if = "Option::is_none")]
     polling: Option<Refusal>,
@@ -220,14 +224,21 @@ struct CoordinatorJson {
 }
 
 /// What `status --json` shows, of a run of the caller's choice; without a state, what is shown before the first run.
-pub(crate) fn for_programs(view: Option<&View>, run: Option<&RunView<'_>>, all: bool) -> Result<StatusJson> {
+pub(crate) fn for_programs(
+    project: &Project,
+    view: Option<&View>,
+    run: Option<&RunView<'_>>,
+    all: bool,
+) -> Result<StatusJson> {
     let coordinator = view.map_or(Ok(None), View::coordinator)?;
     let lag = view.map_or(Ok(None), View::lag)?;
     let picture = run.map(|run| Picture::of_rows(run, pid_of(coordinator.as_ref()))).transpose()?;
     let agents = picture.as_ref().map(|picture| shown_agents(picture, all)).unwrap_or_default();
+    let made = picture.as_ref().and_then(|picture| result::of(project, &picture.run, &picture.tasks));
     let caps = view.map_or_else(rekindle_engine::caps::standing, |view| view.caps(&agents));
     let mut json = whole(run, picture, agents, coordinator, lag, &caps);
     json.questions += view.map_or(Ok(None), View::lost)?.iter().count();
+    json.result = made;
     json.polling = view.and_then(View::polling);
     Ok(json)
 }
@@ -269,6 +280,7 @@ fn whole(
         coordinator: owner,
         damage: lag.map(|lag| DamageJson { reason: lag.to_string(), hint: REPAIR }),
         held: run.and_then(|run| crate::waits::held_now(&run.row)).map(held_json),
+        result: None,
         polling: None,
         caps: caps.into(),
     }

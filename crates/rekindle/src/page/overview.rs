@@ -13,6 +13,7 @@ use crate::drawing::{self, Links};
 use crate::error::Result;
 use crate::picture::Picture;
 use crate::picture::history::MarkKind;
+use crate::picture::result::{Next, SEE, TAKE};
 use crate::picture::standing::{self, Urgency};
 use crate::ui::one_line;
 
@@ -42,6 +43,7 @@ pub(super) fn page(visit: &Visit<'_>) -> Result<Frame> {
             (acting::button(visit, picture, &Act::Pause, "Pause the run…"))
             (acting::button(visit, picture, &Act::Add(Addition::default()), "Add a task…"))
         }
+        (result(picture))
         (failed(visit, picture))
         (inbox(visit, picture))
         section #timeline aria-labelledby="timeline-title" {
@@ -85,6 +87,23 @@ fn strip(picture: &Picture) -> Markup {
         }
         @if picture.coordinator.is_none() && picture.run.ended_at.is_none() {
             p.banner { "No coordinator is running. Go on with the run: " (parts::command("rekindle resume")) }
+        }
+    }
+}
+
+/// What the run made, and what to type to take it.
+fn result(picture: &Picture) -> Markup {
+    let Some(made) = &picture.result else { return html! {} };
+    html! {
+        section #result aria-labelledby="result-title" {
+            h2 #result-title { "Result" }
+            p { (made.headline()) }
+            @if let Some(doubt) = made.doubt() { p.t-warn { (doubt) } }
+            @match made.next() {
+                Next::Landed(words) => { p.t-good { (words) } },
+                Next::Take => { p { "See it: " (parts::command(SEE)) " Take it: " (parts::command(TAKE)) } },
+                Next::Nothing => {},
+            }
         }
     }
 }

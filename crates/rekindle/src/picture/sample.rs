@@ -150,6 +150,7 @@ impl Script {
             damage: None,
             seq: self.events.len() as u64,
             now: Time(START.saturating_add(until)),
+            result: None,
             waits: std::sync::OnceLock::new(),
         }
     }

@@ -108,6 +108,7 @@ fn head(report: &Report, picture: &Picture) -> Markup {
                 @if report.spent.tokens > 0 { li { b { (short_count(report.spent.tokens)) } " tokens" } }
                 @if let Some(cost) = report.spent.cost_usd { li { b { (dollars(cost)) } } }
             }
+            @for line in picture.result.iter().flat_map(|made| made.lines()) { p.dim { (words(&line)) } }
             @if run.ended_at.is_none() {
                 p.active { "The run is not over" @if picture.coordinator.is_none() { ", and no coordinator is running" } "." }
             }
@@ -324,6 +325,7 @@ mod tests {
             alerts: List::new(1),
             questions: Vec::new(),
             files: List::new(1),
+            result: None,
             spent: Spent::default(),
         };
         let page = render(&report, &picture, &BTreeMap::new());

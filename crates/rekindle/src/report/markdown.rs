@@ -5,6 +5,7 @@ use rekindle_core::report::Evidence;
 use rekindle_core::text::{counted, folded, one_line, sanitize, tail_bytes, truncate_bytes};
 
 use super::{Entry, List, Report, TaskReport};
+use crate::picture::result::RunResult;
 use crate::ui::{date_time, dollars, elapsed, short_count, zone_line};
 
 /// Longest report: a CI step's summary of more than a megabyte is dropped whole.
@@ -71,6 +72,9 @@ fn head(report: &Report) -> String {
     }
     if run.resumes > 0 {
         out += &format!("- Resumed: {}\n", counted(run.resumes as usize, "time", "times"));
+    }
+    for line in report.result.iter().flat_map(RunResult::lines) {
+        out += &format!("- Result: {}\n", text(&line, WORDS_MAX_BYTES));
     }
     if run.plan_changed {
         out += "- The plan's file differs from the plan of this run.\n";

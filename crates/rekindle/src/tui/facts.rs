@@ -195,7 +195,9 @@ pub(super) fn of_run(picture: &Picture) -> Vec<TextLine> {
     lines.push(TextLine::marked("state", tone, state));
     fact(&mut lines, "plan", &run.plan_path);
     fact(&mut lines, "times", &zone_name(picture.now));
-    fact(&mut lines, "branch", run.work_branch.as_deref().unwrap_or_default());
+    for (nth, line) in picture.result.iter().flat_map(|made| made.lines()).enumerate() {
+        fact(&mut lines, if nth == 0 { "result" } else { "" }, &line);
+    }
     fact(&mut lines, "cost", &spent(picture.spent()));
     fact(&mut lines, "resumed", &times(run.resumes));
     if run.plan_changed {

@@ -49,7 +49,10 @@ pub(super) async fn status(web: Arc<Web>, ask: Ask) -> Answer {
             (Some(view), None) => view.run()?,
             (None, _) => None,
         };
-        Ok(json(StatusCode::OK, &status::for_programs(view.as_deref(), run.as_ref(), ask.is_on("all"))?))
+        Ok(json(
+            StatusCode::OK,
+            &status::for_programs(&web.looks.project, view.as_deref(), run.as_ref(), ask.is_on("all"))?,
+        ))
     })
     .await
 }

@@ -145,7 +145,7 @@ fn check(seed: u64, root: &Path) -> (usize, usize) {
 
     let view = View::open(&project).expect("a view");
     let run = view.the_run().expect("a run");
-    let json = status::for_programs(Some(&view), Some(&run), false).expect("status");
+    let json = status::for_programs(&project, Some(&view), Some(&run), false).expect("status");
     let json = serde_json::to_value(&json).expect("JSON");
     let told = |key: &str| json["run"][key].as_u64().and_then(|count| usize::try_from(count).ok());
     assert_eq!((told("complete"), told("failed"), told("total")), (Some(complete), Some(failed), Some(all)), "{seed}");

@@ -2,11 +2,11 @@
 
 use rekindle_core::view::Counts;
 use rekindle_engine::clock;
-use rekindle_engine::git::{Repo, Work};
 
 use crate::commands::Context;
 use crate::error::Result;
 use crate::picture::history::{History, MarkKind};
+use crate::picture::result::{self, RunResult};
 use crate::ui::{dollars, elapsed, one_line, short_count};
 use crate::view::{RunView, Spent, View};
 
@@ -56,8 +56,8 @@ pub(crate) fn summary_of(context: &Context, run: &RunView<'_>) -> Result<()> {
         "{} {}: {} of {} tasks complete, {} failed, {} skipped, {left} open; {} attempts, {lost} of them replaced or stopped{tokens}{cost}; {took}",
         run.row.plan, run.row.state, counts.complete, counts.all, counts.failed, counts.skipped, attempts.len(),
     ))?;
-    if let Some(branch) = &run.row.work_branch {
-        ui.line(&result_line(context, &run.row.id, branch))?;
+    for (nth, line) in result::of(&context.project, &run.row, &tasks).iter().flat_map(RunResult::lines).enumerate() {
+        ui.line(&format!("{:<9}{line}", if nth == 0 { "result" } else { "" }))?;
     }
     if run.row.state == "paused" {
         ui.hint("go on with it: rekindle resume");
@@ -96,23 +96,6 @@ fn told(history: &History) -> Option<String> {
     };
     let from = if counted.is_empty() { String::new() } else { format!(", after {}", counted.join(", ")) };
     Some(format!("recovered {times}{from}"))
-}
-
-/// Where the accepted work is, and what to type to take it.
-fn result_line(context: &Context, run: &str, branch: &str) -> String {
-    let project = &context.project;
-    let work = Repo::of(&project.root).and_then(|repo| Work::new(repo, &project.state_dir, run, branch));
-    match work.and_then(|work| work.summary()) {
-        Ok(found) if found.ahead == 0 => format!("result   nothing on {branch} that your checkout does not have"),
-        Ok(found) => {
-            let commits = if found.ahead == 1 { "commit" } else { "commits" };
-            format!(
-                "result   {} {commits} on {branch}, your checkout is as it was; take it: {}",
-                found.ahead, found.take
-            )
-        }
-        Err(error) => format!("result   on {branch}, your checkout is as it was ({error})"),
-    }
 }
 
 #[cfg(test)]

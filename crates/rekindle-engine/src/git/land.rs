@@ -1,0 +1,290 @@
+//! Landing: the result of a run comes into a branch of the person's own. What will be landed is made first, as a commit that no branch
+//! names; then one move names it. The person's checkout is touched only by that move, only when it is clean, and only forward.
+
+use std::path::{Path, PathBuf};
+
+use super::call::{self, records};
+use super::names::HEADS;
+use super::refs::{Move, Moved, there};
+use super::{Checkout, Error, Repo, Result, Work};
+
+/// How long git may take to write the files of a checkout.
+const CHECKOUT_MS: u64 = 1_800_000;
+
+/// The trailer by which a squashed result is recognised.
+const TRAILER: &str = "Rekindle-Landed";
+
+/// Files that an error names.
+const NAMED_MAX: usize = 20;
+
+/// In which form the commits of a run come into a branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// As they are where the branch has not moved, with a merge commit where it has.
+    Plain,
+    /// With a merge commit.
+    Merge,
+    /// As one commit.
+    Squash,
+    /// Each for itself, on top of the branch.
+    Rebase,
+}
+
+/// What can be landed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Prepared {
+    /// The branch has it.
+    Already,
+    /// The run has changed nothing.
+    Nothing,
+    /// The branch and the result contradict each other.
+    Conflict {
+        files: Vec<String>,
+    },
+    Ready(Ready),
+}
+
+/// A commit that holds the branch and the result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ready {
+    /// The branch's commit that it stands on.
+    pub target: String,
+    /// The run's newest commit.
+    pub tip: String,
+    pub commit: String,
+    /// The branch has something that the run's own checks have not seen.
+    pub moved: bool,
+}
+
+/// The result of a run, counted from where it began.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    pub commits: u64,
+    pub files: u64,
+    pub insertions: u64,
+    pub deletions: u64,
+    /// Everything in it is in the person's HEAD.
+    pub taken: bool,
+}
+
+impl Work {
+    /// Counts the result from `base`, or from where it left HEAD.
+    pub fn counted(&self, base: Option<&str>) -> Result<Counted> {
+        let tip = self.tip(None, &mut Vec::new())?;
+        let (base, head) = (self.base_of_run(base, &tip)?, self.repo.commit("HEAD")?);
+        let taken = head.map(|head| self.repo.contains(&head, &tip)).transpose()?.unwrap_or(false);
+        let range = base.as_ref().map_or_else(|| tip.clone(), |base| format!("{base}..{tip}"));
+        let commits = number(&self.repo.call().args(["rev-list", "--count", &range]).line()?);
+        let from = base.map_or_else(|| self.repo.empty_tree(), Ok)?;
+        let call = self.repo.call().args(["diff-tree", "-r", "--no-renames", "--numstat", "-z", &from, &tip]);
+        let listed = call.files().ok()?;
+        let mut counted = Counted { commits, taken, ..Counted::default() };
+        for file in records(&listed) {
+            let mut fields = file.split(|byte| *byte == b'\t');
+            counted.files += 1;
+            counted.insertions += number(fields.next().unwrap_or_default());
+            counted.deletions += number(fields.next().unwrap_or_default());
+        }
+        Ok(counted)
+    }
+
+    /// Everything that the run changed, as one patch.
+    pub fn whole_patch(&self, base: Option<&str>, most: usize) -> Result<(String, bool)> {
+        let tip = self.tip(None, &mut Vec::new())?;
+        let base = self.base_of_run(base, &tip)?.map_or_else(|| self.repo.empty_tree(), Ok)?;
+        self.repo.patch(&base, &tip, most)
+    }
+
+    /// The commit that a run began with; where none was recorded, the last that it shares with HEAD.
+    fn base_of_run(&self, base: Option<&str>, tip: &str) -> Result<Option<String>> {
+        if let Some(base) = base.map(|base| self.repo.commit(base)).transpose()?.flatten() {
+            return Ok(Some(base));
+        }
+        match self.repo.commit("HEAD")? {
+            Some(head) => self.repo.call().args(["merge-base", &head, tip]).id_if_any(),
+            None => Ok(None),
+        }
+    }
+
+    /// Makes what is to be landed in a branch. Nothing of the person's changes. Fails when there is no such branch, or git fails.
+    pub fn prepare_landing(&self, into: &str, form: Form, base: Option<&str>, message: &str) -> Result<Prepared> {
+        let name = format!("{HEADS}{into}");
+        let target = self.repo.commit(&name)?.ok_or_else(|| Error::NoBranch(into.to_owned()))?;
+        let tip = self.tip(None, &mut Vec::new())?;
+        if base == Some(tip.as_str()) {
+            return Ok(Prepared::Nothing);
+        }
+        if self.repo.contains(&target, &tip)? {
+            return Ok(Prepared::Already);
+        }
+        if self.is_squashed_in(&target, &tip)? || self.is_picked_in(&target, &tip)? {
+            return Ok(Prepared::Already);
+        }
+        let moved = !self.repo.contains(&tip, &target)?;
+        let ready = |commit| Prepared::Ready(Ready { target: target.clone(), tip: tip.clone(), commit, moved });
+        if form == Form::Plain && !moved {
+            return Ok(ready(tip.clone()));
+        }
+        if form == Form::Rebase {
+            return Ok(match self.rebased(&target, &tip)? {
+                Ok(commit) => ready(commit),
+                Err(files) => Prepared::Conflict { files },
+            });
+        }
+        let tree = match self.repo.merged_tree(&target, &tip)? {
+            Ok(tree) => tree,
+            Err(files) => return Ok(Prepared::Conflict { files }),
+        };
+        let text = format!("{}\n\n{TRAILER}: {tip}\nRekindle-Run: {}\n", message.trim_end(), self.run);
+        let parents: &[&str] = if form == Form::Squash { &[&target] } else { &[&target, &tip] };
+        Ok(ready(self.repo.commit_tree(&tree, parents, &text)?))
+    }
+
+    /// Whether a branch has a result as one commit. The branch may have moved on since.
+    fn is_squashed_in(&self, target: &str, tip: &str) -> Result<bool> {
+        let wanted = format!("{TRAILER}: {tip}");
+        let range = format!("{tip}..{target}");
+        let call = self.repo.call().args(["log", "--no-show-signature", "--format=%H", "--max-count=1"]);
+        Ok(!call.args(["--fixed-strings", "--grep", &wanted, &range, "--"]).ok()?.is_empty())
+    }
+
+    /// Whether a branch has every single commit of a result.
+    fn is_picked_in(&self, target: &str, tip: &str) -> Result<bool> {
+        let range = format!("{target}...{tip}");
+        let options = ["rev-list", "--count", "--cherry-pick", "--right-only", "--no-merges", &range];
+        let plain = number(&self.repo.call().args(options).files().line()?);
+        let all = ["rev-list", "--count", "--no-merges", &format!("{target}..{tip}")];
+        Ok(plain == 0 && number(&self.repo.call().args(all).line()?) > 0)
+    }
+
+    /// The commits of a result one after the other on top of a branch, or the files that contradict it.
+    fn rebased(&self, target: &str, tip: &str) -> Result<std::result::Result<String, Vec<String>>> {
+        let trial = self.trial(tip)?;
+        let at = &trial.at;
+        let call = self.repo.call_at(at).args(["rebase", "--quiet", "--empty=drop", "--no-autosquash", target]);
+        let answer = self.repo.authored(call).run()?;
+        if answer.code == 0 {
+            return self.repo.look_at(at).args(["rev-parse", "--verify", "HEAD^{commit}"]).id().map(Ok);
+        }
+        let listed = self.repo.call_at(at).args(["diff", "--name-only", "--diff-filter=U", "-z"]).ok()?;
+        let files: Vec<String> = records(&listed).map(|path| String::from_utf8_lossy(path).into_owned()).collect();
+        if files.is_empty() { Err(answer.failed()) } else { Ok(Err(files)) }
+    }
+
+    /// A checkout of a commit, to try something in; it goes when it is dropped. Only one is there at a time.
+    pub fn trial(&self, commit: &str) -> Result<Trial<'_>> {
+        let dir = self.state.join("landing");
+        // What a killed process left.
+        self.repo.forget_worktree(&dir)?;
+        let add = ["worktree", "add", "--quiet", "--force", "--detach"];
+        let call = self.repo.call().files().args(add).arg(&dir).arg(commit);
+        let added = call.ok();
+        let git_dir = added.and_then(|_| self.repo.call_in(&dir).args(["rev-parse", "--absolute-git-dir"]).line());
+        match git_dir {
+            Ok(git_dir) => {
+                let at = Checkout { git_dir: call::path(&git_dir), dir: dir.clone() };
+                Ok(Trial { project: self.repo.project_in(&dir), at, repo: &self.repo })
+            }
+            Err(error) => {
+                let _ = self.repo.forget_worktree(&dir);
+                Err(error)
+            }
+        }
+    }
+
+    /// Moves the branch to what was prepared. False when the branch has moved meanwhile: then it has to be prepared again. Fails when
+    /// the branch is checked out somewhere with changes, or git fails; then nothing has changed.
+    pub fn land(&self, into: &str, ready: &Ready) -> Result<bool> {
+        self.repo.sync_to_disk()?;
+        let name = format!("{HEADS}{into}");
+        let landed = match self.repo.checked_out(&name, None)? {
+            None => self.repo.transact(&[Move::From(&name, &ready.commit, &ready.target)])? == Moved::Yes,
+            Some(at) => self.repo.forward(&at, ready)?,
+        };
+        self.repo.sync_to_disk()?;
+        Ok(landed)
+    }
+}
+
+impl Repo {
+    /// Moves a checkout forward to a commit, with its files.
+    fn forward(&self, at: &Path, ready: &Ready) -> Result<bool> {
+        let head = self.call_in(at).args(["rev-parse", "--verify", "HEAD^{commit}"]).id()?;
+        if head != ready.target {
+            return Ok(false);
+        }
+        let call = self.call_in(at).files().args(["status", "--porcelain", "-z", "--untracked-files=no"]);
+        let open = call.ok()?;
+        let files: Vec<String> = records(&open)
+            .take(NAMED_MAX)
+            .filter_map(|entry| entry.get(3..))
+            .map(|path| String::from_utf8_lossy(path).into_owned())
+            .collect();
+        if !files.is_empty() {
+            return Err(Error::Unclean { at: at.to_owned(), files });
+        }
+        // The person asked for it, as for a `git merge` of their own: filters of the repository belong to its files.
+        let call = self.call_in(at).limit(CHECKOUT_MS).args(["merge", "--ff-only", "--quiet", &ready.commit]);
+        let answer = call.run()?;
+        if answer.code == 0 { Ok(true) } else { Err(answer.failed()) }
+    }
+
+    /// The tree that holds two commits, or the files in which they contradict each other.
+    pub(super) fn merged_tree(&self, ours: &str, theirs: &str) -> Result<std::result::Result<String, Vec<String>>> {
+        let options = ["merge-tree", "--write-tree", "--no-messages", "--name-only", "-z"];
+        let answer = self.call().args(options).args(["--allow-unrelated-histories", ours, theirs]).files().run()?;
+        let mut parts = records(&answer.out).map(|part| String::from_utf8_lossy(part).into_owned());
+        let tree = parts.next().filter(|tree| call::is_id(tree)).ok_or_else(|| answer.failed())?;
+        match answer.code {
+            0 => Ok(Ok(tree)),
+            1 => {
+                let mut files: Vec<String> = parts.collect();
+                files.dedup();
+                Ok(Err(files))
+            }
+            _ => Err(answer.failed()),
+        }
+    }
+
+    /// Removes a worktree of ours with what it holds.
+    fn forget_worktree(&self, dir: &Path) -> Result<()> {
+        match std::fs::remove_dir_all(dir) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Error::io(dir, error)),
+            _ => {}
+        }
+        self.call().args(["worktree", "prune"]).ok().map(|_| ())
+    }
+
+    /// The branch that is checked out where the repository was found.
+    pub fn current_branch(&self) -> Result<Option<String>> {
+        let answer = self.call().args(["symbolic-ref", "--quiet", "--short", "HEAD"]).run()?;
+        let name = String::from_utf8_lossy(&answer.out).trim().to_owned();
+        Ok(Some(name).filter(|name| answer.code == 0 && !name.is_empty()))
+    }
+
+    /// The commit of a branch.
+    pub fn branch_commit(&self, branch: &str) -> Result<String> {
+        let found = self.commit(&format!("{HEADS}{branch}"))?;
+        there(found, branch)
+    }
+}
+
+/// A checkout to try something in.
+#[derive(Debug)]
+pub struct Trial<'a> {
+    /// The project's directory in it.
+    pub project: PathBuf,
+    at: Checkout,
+    repo: &'a Repo,
+}
+
+impl Drop for Trial<'_> {
+    fn drop(&mut self) {
+        // What stays is removed by the next one.
+        let _ = self.repo.forget_worktree(&self.at.dir);
+    }
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    std::str::from_utf8(bytes).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+}

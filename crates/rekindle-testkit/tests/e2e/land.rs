@@ -1,0 +1,218 @@
+//! The result of a run: told in every view, shown by `diff`, and taken by `land`, which changes nothing unless everything is proven.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::rig::Rig;
+
+const PLAN: &str = "---\nplan: build\n---\n# Build it\n\n### T1: first\n- accept: `test -s one.txt`\n- accept: `! grep -q bad README`\n\nMake one.\n\n\
+    ### T2: second\n- blocked by: T1\n- accept: `test -s two.txt`\n\nMake two.\n";
+
+const AGENT: &str = "case $REKINDLE_TASK in T1) printf 'a\\nb\\n' > one.txt;; T2) echo two > two.txt;; esac\n\
+    rekindle task done $REKINDLE_TASK\n";
+
+fn project() -> Rig {
+    let rig = Rig::new(PLAN, AGENT);
+    let settings = std::fs::read_to_string(rig.path("rekindle.toml")).expect("settings");
+    rig.write("rekindle.toml", &settings.replace("[run]\n", "[run]\nisolation = \"worktree\"\n"));
+    rig.write("README", "good\n");
+    rig.commit_first("-A");
+    rig
+}
+
+/// A person's own commit beside the run.
+fn commit(rig: &Rig, name: &str, text: &str) {
+    rig.write(name, text);
+    rig.git(&["add", name]);
+    rig.git(&["commit", "-q", "-m", "by hand"]);
+}
+
+fn branch(rig: &Rig) -> String {
+    rig.git(&["symbolic-ref", "--short", "HEAD"])
+}
+
+#[test]
+fn the_result_is_the_same_in_every_view_and_landing_takes_it() {
+    let rig = project();
+    let ended = rig.finish();
+    let card = "2 commits on rekindle/build: 2 files, +3 −0";
+    assert!(ended.out.contains(card), "{}", ended.out);
+    let result = &rig.status()["result"];
+    assert_eq!((&result["commits"], &result["files"], &result["insertions"]), (&2.into(), &2.into(), &3.into()));
+    assert_eq!((&result["branch"], &result["deletions"]), (&"rekindle/build".into(), &0.into()), "{result}");
+    for view in [&["status"][..], &["report", "--markdown", "-"], &["report", "--html", "-"]] {
+        let shown = rig.ok(view);
+        assert!(shown.contains("2 commits on rekindle/build"), "{view:?}: {shown}");
+    }
+    let stat = rig.ok(&["diff", "--stat"]);
+    assert!(stat.contains("one.txt") && stat.contains("two.txt"), "{stat}");
+    let one = rig.ok(&["diff", "T1"]);
+    assert!(one.contains("+++ b/one.txt") && !one.contains("two.txt"), "{one}");
+    let message = rig.git(&["log", "-1", "--format=%B", "rekindle/build^{/T1}"]);
+    assert!(message.starts_with("T1: first\n"), "{message}");
+    assert!(message.contains("Rekindle-Check: test -s one.txt\n"), "{message}");
+    assert!(!message.contains("T1: T1"), "{message}");
+    assert!(!rig.has("one.txt"), "nobody touched the checkout");
+
+    let told = rig.ok(&["land"]);
+    assert!(told.starts_with(&format!("landed in {} as ", branch(&rig))), "{told}");
+    assert_eq!(rig.lines("one.txt"), ["a", "b"]);
+    assert_eq!(rig.git(&["status", "--porcelain", "--untracked-files=no"]), "");
+    assert_eq!(rig.events_of("landed").len(), 1);
+    assert!(rig.ok(&["status"]).contains("landed in "), "{}", rig.ok(&["status"]));
+    let again = rig.ok(&["land"]);
+    assert!(again.contains("has it already"), "{again}");
+    assert_eq!(rig.events_of("landed").len(), 1, "once on record");
+    rig.audit();
+}
+
+#[test]
+fn a_branch_that_moved_is_merged_first_and_every_check_runs_on_both() {
+    for form in ["--merge", "--squash", "--rebase"] {
+        let rig = project();
+        rig.finish();
+        commit(&rig, "mine.txt", "mine\n");
+        let before = rig.git(&["rev-parse", "HEAD"]);
+        // The first check of T1 looks at a file that is the person's.
+        commit(&rig, "README", "bad\n");
+        let refused = rig.rekindle(&["land", form]);
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        assert!(refused.err.contains("a check fails on the merged files: ! grep -q bad README"), "{refused:?}");
+        assert!(!rig.has("one.txt"), "nothing was changed");
+        rig.git(&["reset", "-q", "--hard", &before]);
+        let told = rig.rekindle(&["land", form, "--json"]);
+        assert_eq!(told.code, Some(0), "{told:?}");
+        let landed: serde_json::Value = serde_json::from_str(&told.out).expect("JSON");
+        assert_eq!(landed["checks"], 3, "{landed}");
+        assert_eq!(landed["commit"], rig.git(&["rev-parse", "HEAD"]));
+        assert_eq!(
+            (rig.lines("one.txt"), rig.lines("mine.txt")),
+            (vec!["a".to_owned(), "b".to_owned()], vec!["mine".to_owned()])
+        );
+        let parents = rig.git(&["log", "-1", "--format=%P"]).split(' ').count();
+        assert_eq!(parents, if form == "--merge" { 2 } else { 1 }, "{form}");
+        let commits = rig.git(&["rev-list", "--count", &format!("{before}..HEAD")]);
+        assert_eq!(
+            commits,
+            match form {
+                "--merge" => "3",
+                "--squash" => "1",
+                _ => "2",
+            },
+            "{form}"
+        );
+        // What was landed is known again, whatever came after it.
+        commit(&rig, "more.txt", "more\n");
+        assert!(rig.ok(&["land", form]).contains("has it already"), "{form}");
+        assert_eq!(rig.events_of("landed").len(), 1, "{form}");
+        assert!(!rig.state().join("landing").exists(), "the trial is gone");
+        assert_eq!(rig.git(&["worktree", "list"]).lines().count(), 1, "{form}");
+    }
+}
+
+#[test]
+fn landing_refuses_what_it_cannot_do_and_says_what_to_type() {
+    let rig = project();
+    rig.finish();
+    rig.write("README", "being edited\n");
+    let open = rig.rekindle(&["land"]);
+    assert!(open.code == Some(1) && open.err.contains("README") && open.err.contains("commit or stash"), "{open:?}");
+    assert_eq!(rig.lines("README"), ["being edited"]);
+    assert!(!rig.has("one.txt"));
+    rig.git(&["checkout", "-q", "--", "README"]);
+
+    let nowhere = rig.rekindle(&["land", "--into", "nowhere"]);
+    assert!(nowhere.code != Some(0) && nowhere.err.contains("there is no branch nowhere"), "{nowhere:?}");
+
+    commit(&rig, "one.txt", "the person's own\n");
+    let before = rig.git(&["rev-parse", "HEAD"]);
+    let conflict = rig.rekindle(&["land"]);
+    assert!(conflict.code == Some(1) && conflict.err.contains("change the same lines: one.txt"), "{conflict:?}");
+    assert!(conflict.err.contains("git merge rekindle/build"), "{conflict:?}");
+    let rebase = rig.rekindle(&["land", "--rebase"]);
+    assert!(rebase.code == Some(1) && rebase.err.contains("one.txt"), "{rebase:?}");
+    assert_eq!((rig.git(&["rev-parse", "HEAD"]), rig.lines("one.txt")), (before, vec!["the person's own".to_owned()]));
+    assert_eq!(rig.events_of("landed"), Vec::<serde_json::Value>::new());
+    assert!(!rig.state().join("landing").exists());
+}
+
+#[test]
+fn a_run_that_is_not_complete_is_landed_only_when_asked_for() {
+    let rig = project();
+    rig.write("agent.sh", "[ $REKINDLE_TASK = T1 ] || exit 1\nprintf 'a\\nb\\n' > one.txt\nrekindle task done T1\n");
+    rig.git(&["commit", "-q", "-a", "-m", "an agent that cannot do everything"]);
+    rig.rekindle(&["run", "plan.md"]);
+    let refused = rig.rekindle(&["land"]);
+    assert!(refused.code == Some(1) && refused.err.contains("the run is not complete: 1 task failed"), "{refused:?}");
+    rig.ok(&["land", "--partial"]);
+    assert_eq!(rig.lines("one.txt"), ["a", "b"]);
+}
+
+#[test]
+fn a_branch_that_is_checked_out_nowhere_is_moved_without_touching_the_checkout() {
+    let rig = project();
+    rig.git(&["branch", "release"]);
+    rig.finish();
+    rig.write("README", "being edited\n");
+    let told = rig.ok(&["land", "--into", "release", "--squash"]);
+    assert!(told.starts_with("landed in release as "), "{told}");
+    assert_eq!(rig.git(&["show", "release:two.txt"]), "two");
+    assert_eq!(rig.git(&["rev-list", "--count", "HEAD..release"]), "1");
+    assert_eq!((rig.lines("README"), rig.has("one.txt")), (vec!["being edited".to_owned()], false));
+}
+
+/// Killed after any call of git, the command can be given again: the branch has the result once, and it is on record once.
+#[test]
+fn a_landing_that_is_killed_anywhere_can_be_given_again() {
+    let rig = project();
+    rig.finish();
+    commit(&rig, "mine.txt", "mine\n");
+    let before = rig.git(&["rev-parse", "HEAD"]);
+    let kept = rig.outside("kept");
+    copy(rig.root(), &kept);
+    for form in ["--squash", "--merge", "--rebase"] {
+        for stage in 1.. {
+            std::fs::remove_dir_all(rig.root()).expect("removed");
+            copy(&kept, rig.root());
+            let mut command = rig.command(&["land", form]);
+            command.env("PATH", killing_git(&rig, stage));
+            let through = rig.launch(command).wait().success();
+            rig.ok(&["land", form]);
+            assert_eq!(rig.lines("one.txt"), ["a", "b"], "{form} {stage}");
+            let commits = rig.git(&["rev-list", "--count", "--no-merges", &format!("{before}..HEAD")]);
+            assert_eq!(commits, if form == "--squash" { "1" } else { "2" }, "{form}, killed at call {stage}");
+            assert_eq!(rig.events_of("landed").len(), 1, "{form} {stage}");
+            assert_eq!(rig.git(&["status", "--porcelain", "--untracked-files=no"]), "", "{form} {stage}");
+            assert_eq!(rig.git(&["worktree", "list"]).lines().count(), 1, "{form} {stage}");
+            if through {
+                assert!(stage > 5, "git was hardly called");
+                break;
+            }
+        }
+    }
+}
+
+/// Copies a project with its times, its links and its state.
+fn copy(from: &Path, to: &Path) {
+    let done = Command::new("cp").arg("-a").args([from, to]).status().expect("cp");
+    assert!(done.success());
+}
+
+/// A folder for PATH whose git kills its caller after its Nth call.
+fn killing_git(rig: &Rig, stage: u32) -> String {
+    let real = String::from_utf8(Command::new("sh").args(["-c", "command -v git"]).output().expect("sh").stdout)
+        .expect("a path");
+    let dir = rig.outside("shim");
+    std::fs::create_dir_all(&dir).expect("a folder");
+    let script = format!(
+        "#!/bin/sh\nn=$(cat '{0}/n' 2>/dev/null || echo 0); n=$((n+1)); echo $n > '{0}/n'\n{1} \"$@\"; code=$?\n\
+         if [ $n -eq {stage} ]; then kill -9 $PPID; fi\nexit $code\n",
+        dir.display(),
+        real.trim(),
+    );
+    std::fs::write(dir.join("git"), script).expect("written");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(dir.join("git"), mode).expect("runnable");
+    let _ = std::fs::remove_file(dir.join("n"));
+    format!("{}:{}", dir.display(), std::env::var("PATH").expect("PATH"))
+}

@@ -1,0 +1,251 @@
+//! `rekindle land`: the result of a run comes into a branch of the person's own, proven anew where that branch has moved.
+
+use std::process::Command;
+
+use clap::Args;
+use rekindle_core::event::Landed;
+use rekindle_core::input::Order;
+use rekindle_core::state::{State, TaskState};
+use rekindle_core::text::{counted, tail_bytes};
+use rekindle_engine::git::{Form, Prepared, Ready, Repo, Work};
+use rekindle_engine::process::{self, Limits};
+use serde::Serialize;
+
+use super::Context;
+use crate::client::orders;
+use crate::config::{Config, Sources};
+use crate::error::{CliError, Result};
+use crate::exit_code::Exit;
+use crate::pinned;
+use crate::ui::{Tone, elapsed, harmless, one_line, short_commit};
+
+/// Tries to get the branch before somebody else moves it again.
+const TRIES: u32 = 5;
+
+/// Most that a check may print, and how much of it is shown when it fails.
+const OUTPUT_BYTES: usize = 16 * 1024 * 1024;
+const SHOWN_BYTES: usize = 2_000;
+
+/// Files that are named in a conflict.
+const FILES_SHOWN: usize = 20;
+
+/// Take the result of the run into your branch
+///
+/// If your branch moved while the run worked, merges both first and runs every check of the plan on the merged files; your branch
+/// moves only if they pass. Your checkout must be clean: it is the only command that changes it.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  rekindle land\n  rekindle land --squash\n  rekindle land --into release --merge")]
+pub(crate) struct LandArgs {
+    /// The branch to land in [default: the one that is checked out]
+    #[arg(long, value_name = "BRANCH")]
+    into: Option<String>,
+    /// Make one commit of it
+    #[arg(long, group = "form")]
+    squash: bool,
+    /// Make a merge commit, even where your branch has not moved
+    #[arg(long, group = "form")]
+    merge: bool,
+    /// Put its commits on top of your branch, one by one
+    #[arg(long, group = "form")]
+    rebase: bool,
+    /// Land although tasks are open or failed
+    #[arg(long)]
+    partial: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was landed, for programs.
+#[derive(Serialize)]
+struct LandedJson<'a> {
+    into: &'a str,
+    commit: &'a str,
+    form: &'a str,
+    /// The branch had it already.
+    already: bool,
+    /// Checks that were run on the merged files.
+    checks: usize,
+}
+
+impl LandArgs {
+    fn form(&self) -> (Form, &'static str) {
+        match (self.squash, self.rebase, self.merge) {
+            (true, ..) => (Form::Squash, "squash"),
+            (_, true, _) => (Form::Rebase, "rebase"),
+            (_, _, true) => (Form::Merge, "merge"),
+            _ => (Form::Plain, "merge"),
+        }
+    }
+}
+
+pub(crate) fn run(args: &LandArgs, context: &Context) -> Result<Exit> {
+    orders::refuse_own_agent(&context.project)?;
+    let state = pinned::state_of(&context.project)?;
+    let Some(run) = &state.run else { return Err(CliError::usage("there is no run here")) };
+    let Some(branch) = &run.work_branch else {
+        let message = "this run shares your checkout: its work is there already";
+        return Err(CliError::usage(message).hint("see it: git status"));
+    };
+    if !args.partial {
+        whole(&state)?;
+    }
+    let repo = Repo::of(&context.project.root)?;
+    let into = match &args.into {
+        Some(into) => into.clone(),
+        None => repo.current_branch()?.ok_or_else(|| {
+            CliError::usage("no branch is checked out here").hint("name one: rekindle land --into main")
+        })?,
+    };
+    let work = Work::new(repo, &context.project.state_dir, run.id.as_str(), branch)?;
+    let (form, word) = args.form();
+    let message =
+        format!("{}\n\nThe result of rekindle's run {} of the plan {}.", title(&state), run.id, run.plan.name);
+    let mut proven: Option<(Ready, usize)> = None;
+    for _ in 0..TRIES {
+        let ready = match work.prepare_landing(&into, form, run.work_base.as_deref(), &message)? {
+            Prepared::Ready(ready) => ready,
+            Prepared::Nothing => {
+                context.ui.say(&format!("there is nothing on {branch} that {into} does not have"));
+                return Ok(Exit::Success);
+            }
+            Prepared::Already => {
+                let (commit, tip) = (work.repo().branch_commit(&into)?, work.repo().branch_commit(branch)?);
+                record(context, &run.landed, &into, commit.clone(), tip, word)?;
+                return told(
+                    args,
+                    context,
+                    LandedJson { into: &into, commit: &commit, form: word, already: true, checks: 0 },
+                );
+            }
+            Prepared::Conflict { files } => return Err(conflict(&into, branch, &files)),
+        };
+        let checks = match proven.take().filter(|(before, _)| before.target == ready.target) {
+            Some((_, checks)) => checks,
+            None if ready.moved => prove(context, &state, &work, &ready, &into)?,
+            None => 0,
+        };
+        if work.land(&into, &ready)? {
+            record(context, &run.landed, &into, ready.commit.clone(), ready.tip.clone(), word)?;
+            let landed = LandedJson { into: &into, commit: &ready.commit, form: word, already: false, checks };
+            return told(args, context, landed);
+        }
+        proven = Some((ready, checks));
+    }
+    Err(CliError::refused(format!("{into} keeps moving: another process commits to it"))
+        .hint("try again: rekindle land"))
+}
+
+/// Refuses a run with open or failed tasks.
+fn whole(state: &State) -> Result<()> {
+    let of = |wanted: fn(TaskState) -> bool| -> Vec<&str> {
+        let tasks = state.tasks.iter().filter(|(_, task)| !task.workflow.removed && wanted(task.state));
+        tasks.map(|(id, _)| id.as_str()).collect()
+    };
+    let failed = of(|state| state == TaskState::Failed);
+    let open = of(|state| !state.is_terminal());
+    if failed.is_empty() && open.is_empty() {
+        return Ok(());
+    }
+    let part = |ids: &[&str], word: &str| match ids {
+        [] => None,
+        ids => Some(format!("{} {word}", counted(ids.len(), "task", "tasks"))),
+    };
+    let parts: Vec<String> = [part(&failed, "failed"), part(&open, "open")].into_iter().flatten().collect();
+    let error = CliError::refused(format!("the run is not complete: {}", parts.join(", ")));
+    Err(error.hint("see why: rekindle status").hint("land what is there: rekindle land --partial"))
+}
+
+fn title(state: &State) -> String {
+    let title = state.run.as_ref().map(|run| run.plan.title.clone()).unwrap_or_default();
+    one_line(&title)
+}
+
+fn conflict(into: &str, branch: &str, files: &[String]) -> CliError {
+    let named = files.iter().take(FILES_SHOWN).map(|file| one_line(file)).collect::<Vec<_>>().join(", ");
+    let error = CliError::refused(format!("{into} and {branch} change the same lines: {named}"));
+    error.hint(format!("nothing was changed; merge it by hand: git merge {branch}"))
+}
+
+/// Runs every check of complete tasks on the merged files. Returns how many.
+fn prove(context: &Context, state: &State, work: &Work, ready: &Ready, into: &str) -> Result<usize> {
+    let config =
+        Config::load(&Sources { file: context.project.config.as_deref(), ..Sources::default() }.with_environment())?;
+    let mut commands: Vec<String> = Vec::new();
+    let plan = state.present_plan();
+    let planned = plan.iter().flat_map(|plan| &plan.tasks);
+    let complete = |id| state.tasks.get(id).is_some_and(|task| task.state == TaskState::Complete);
+    for command in planned.filter(|task| complete(&task.id)).flat_map(|task| &task.accept) {
+        if !commands.contains(command) {
+            commands.push(command.clone());
+        }
+    }
+    if commands.is_empty() {
+        return Ok(0);
+    }
+    context.ui.say(&format!(
+        "{into} has moved since the run began: running {} on the merged files",
+        counted(commands.len(), "check", "checks")
+    ));
+    let trial = work.trial(&ready.commit)?;
+    for command in &commands {
+        let began = rekindle_engine::clock::boottime_ms();
+        let limits =
+            Limits { within_ms: config.check_timeout_ms(), out_max: OUTPUT_BYTES, err_max: None, ends_leftovers: true };
+        // Both streams in the order in which they were written.
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", "exec 2>&1; eval \"$0\"", command]).current_dir(&trial.project);
+        let (passed, said) = match process::run(&mut shell, &[], &limits) {
+            Ok(ended) => (ended.status.success(), ended.out),
+            Err(process::Error::TimedOut { out } | process::Error::TooMuch { out }) => (false, out),
+            Err(error) => return Err(CliError::internal(format!("cannot run {}", one_line(command))).because(&error)),
+        };
+        let took = elapsed(rekindle_engine::clock::boottime_ms().saturating_sub(began));
+        if !passed {
+            let said = String::from_utf8_lossy(&said).into_owned();
+            context.ui.say(&harmless(tail_bytes(&said, SHOWN_BYTES)));
+            let message = format!("a check fails on the merged files: {}", one_line(command));
+            let error = CliError::refused(message)
+                .hint(format!("nothing was changed: {into} and your checkout are as they were"));
+            return Err(error.hint("look at both: rekindle diff"));
+        }
+        context.ui.say(&format!("passed {} in {took}", one_line(command)));
+    }
+    Ok(commands.len())
+}
+
+/// Puts down where the result went. What the branch has stays, whatever becomes of the record.
+fn record(
+    context: &Context,
+    known: &Option<Landed>,
+    into: &str,
+    commit: String,
+    tip: String,
+    form: &str,
+) -> Result<()> {
+    if known.as_ref().is_some_and(|known| known.into == into && known.tip == tip) {
+        return Ok(());
+    }
+    let landed = Landed { into: into.to_owned(), commit, tip, form: form.to_owned() };
+    match orders::give(&context.project, &Order::Landed(landed)) {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            context.ui.warn(&format!("it is landed, and that could not be put on record: {}", error.message));
+            Ok(())
+        }
+    }
+}
+
+fn told(args: &LandArgs, context: &Context, landed: LandedJson<'_>) -> Result<Exit> {
+    if args.json {
+        context.ui.json(&landed)?;
+        return Ok(Exit::Success);
+    }
+    let paint = context.ui.paint();
+    let words = match landed.already {
+        true => format!("{} has it already, at {}", landed.into, short_commit(landed.commit)),
+        false => format!("landed in {} as {}", landed.into, short_commit(landed.commit)),
+    };
+    context.ui.line(&paint.tone(Tone::Good, &words))?;
+    Ok(Exit::Success)
+}

@@ -1,0 +1,163 @@
+//! The result of a run: the branch that has it, how much it is, what of it nobody proved, and what to type to take it. Every view
+//! draws this one card.
+
+use rekindle_core::event::Landed;
+use rekindle_core::text::counted;
+use rekindle_core::view::{RunRow, TaskRow};
+use rekindle_engine::git::{Counted, Repo, Work};
+use serde::Serialize;
+
+use crate::project::Project;
+use crate::ui::{one_line, short_commit};
+
+/// Tasks that a line names; the rest is a number.
+const NAMED_MAX: usize = 5;
+
+/// What a run made.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct RunResult {
+    pub branch: String,
+    pub commits: u64,
+    pub files: u64,
+    pub insertions: u64,
+    pub deletions: u64,
+    /// Complete tasks that no check proved.
+    pub unproven: Vec<String>,
+    /// Where it was landed last, and as what.
+    pub landed: Option<Landed>,
+    /// The checked-out branch has all of it.
+    pub taken: bool,
+    /// Why it could not be counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<String>,
+}
+
+/// The result of a run that works on a branch of its own; nothing where agents share the checkout.
+pub(crate) fn of(project: &Project, run: &RunRow, tasks: &[TaskRow]) -> Option<RunResult> {
+    let branch = run.work_branch.clone()?;
+    let counted = Repo::of(&project.root)
+        .and_then(|repo| Work::new(repo, &project.state_dir, &run.id, &branch))
+        .and_then(|work| work.counted(run.work_base.as_deref()));
+    let (counted, unknown) = match counted {
+        Ok(counted) => (counted, None),
+        Err(error) => (Counted::default(), Some(error.to_string())),
+    };
+    let Counted { commits, files, insertions, deletions, taken } = counted;
+    let unproven = tasks.iter().filter(|task| task.unproven).map(|task| task.id.to_string()).collect();
+    let landed = run.landed.clone();
+    Some(RunResult { branch, commits, files, insertions, deletions, unproven, landed, taken, unknown })
+}
+
+impl RunResult {
+    /// The branch and what is on it.
+    pub(crate) fn headline(&self) -> String {
+        let branch = one_line(&self.branch);
+        if let Some(unknown) = &self.unknown {
+            return format!("on {branch} ({})", one_line(unknown));
+        }
+        if self.commits == 0 {
+            return format!("nothing on {branch} yet");
+        }
+        let number = |many: u64| usize::try_from(many).unwrap_or(usize::MAX);
+        format!(
+            "{} on {branch}: {}, +{} −{}",
+            counted(number(self.commits), "commit", "commits"),
+            counted(number(self.files), "file", "files"),
+            self.insertions,
+            self.deletions,
+        )
+    }
+
+    /// What nobody proved.
+    pub(crate) fn doubt(&self) -> Option<String> {
+        if self.unproven.is_empty() {
+            return None;
+        }
+        let named = self.unproven.iter().take(NAMED_MAX).map(|id| one_line(id)).collect::<Vec<_>>().join(", ");
+        let more = match self.unproven.len().saturating_sub(NAMED_MAX) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Some(format!("{} unproven: {named}{more}", counted(self.unproven.len(), "task", "tasks")))
+    }
+
+    /// Where it went, or how to take it.
+    pub(crate) fn next(&self) -> Next {
+        match &self.landed {
+            Some(landed) => {
+                Next::Landed(format!("landed in {} as {}", one_line(&landed.into), short_commit(&landed.commit)))
+            }
+            None if self.taken => Next::Landed("your checkout has it".to_owned()),
+            None if self.commits == 0 || self.unknown.is_some() => Next::Nothing,
+            None => Next::Take,
+        }
+    }
+
+    /// All of it as lines of text.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let next = match self.next() {
+            Next::Landed(text) => Some(text),
+            Next::Take => Some(format!("your checkout is as it was; see it: {SEE} · take it: {TAKE}")),
+            Next::Nothing => None,
+        };
+        std::iter::once(self.headline()).chain(self.doubt()).chain(next).collect()
+    }
+}
+
+/// What to type.
+pub(crate) const TAKE: &str = "rekindle land";
+pub(crate) const SEE: &str = "rekindle diff";
+
+/// What comes next for a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    Landed(String),
+    Take,
+    Nothing,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn result() -> RunResult {
+        RunResult {
+            branch: "rekindle/x".to_owned(),
+            commits: 1,
+            files: 2,
+            insertions: 30,
+            deletions: 4,
+            ..RunResult::default()
+        }
+    }
+
+    #[test]
+    fn it_says_how_much_it_is_and_what_to_type() {
+        let told = result().lines();
+        assert_eq!(told[0], "1 commit on rekindle/x: 2 files, +30 −4");
+        assert_eq!(told[1], "your checkout is as it was; see it: rekindle diff · take it: rekindle land");
+    }
+
+    #[test]
+    fn what_is_unproven_is_named() {
+        let many = (1..=7).map(|n| format!("T{n}")).collect();
+        let told = RunResult { unproven: many, ..result() }.doubt();
+        assert_eq!(told.as_deref(), Some("7 tasks unproven: T1, T2, T3, T4, T5 and 2 more"));
+        assert_eq!(result().doubt(), None);
+    }
+
+    #[test]
+    fn what_was_taken_is_not_offered_again() {
+        let taken = RunResult { taken: true, ..result() };
+        assert_eq!(taken.next(), Next::Landed("your checkout has it".to_owned()));
+        let landed = Landed {
+            into: "main".to_owned(),
+            commit: "0123456789abcdef".to_owned(),
+            tip: "f".to_owned(),
+            form: "squash".to_owned(),
+        };
+        let landed = RunResult { landed: Some(landed), ..result() };
+        assert_eq!(landed.next(), Next::Landed("landed in main as 012345678".to_owned()));
+        assert_eq!(RunResult { commits: 0, ..result() }.lines(), ["nothing on rekindle/x yet"]);
+    }
+}
