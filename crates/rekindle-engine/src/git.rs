@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 mod branch;
+mod by_checks;
 mod call;
 mod declared;
 mod diff;
@@ -36,6 +37,7 @@ mod torn;
 mod workspace;
 
 pub use branch::{Base, Start};
+pub use by_checks::Untracked;
 pub use call::{ask, ask_within};
 pub use diff::{Changes, ChangesIn};
 pub use land::{Counted, Form, Prepared, Ready, Trial};

@@ -103,6 +103,7 @@ impl Work {
         let mut left = self.repo.force(&stage, &declared)?;
         left.extend(self.repo.take_nested(at, None, head.as_deref(), staged, Take::Foreign)?);
         left.extend(self.repo.untaken(&stage, &declared)?);
+        self.repo.unstage_made(at, head.as_deref(), &declared)?;
         let tree = self.repo.write_tree(at, None)?;
         let committed = match &head {
             Some(head) => self.repo.tree(head)?,

@@ -161,6 +161,26 @@ fn a_branch_that_is_checked_out_nowhere_is_moved_without_touching_the_checkout()
     assert_eq!((rig.lines("README"), rig.has("one.txt")), (vec!["being edited".to_owned()], false));
 }
 
+#[test]
+fn what_a_check_made_is_not_committed_unless_an_agent_made_it_too() {
+    let plan = "---\nplan: build\n---\n# Build it\n\n### T1: first\n- artifacts: kept\n\
+        - accept: `mkdir -p cache kept; echo c > cache/one; echo c > cache/own; echo r > kept/report.txt; test -s one.txt`\n\nMake one.\n";
+    let rig = project();
+    rig.write("plan.md", plan);
+    // The check has run before the agent begins: the agent finds the cache, and makes one of its files its own.
+    rig.write("agent.sh", "echo one > one.txt\necho mine > cache/own\necho new > cache/new\nrekindle task done T1\n");
+    std::fs::create_dir(rig.path("kept")).expect("a folder");
+    rig.write("kept/.keep", "");
+    rig.git(&["add", "-A"]);
+    rig.git(&["commit", "-q", "-m", "another plan"]);
+    rig.finish();
+    let tree = rig.git(&["ls-tree", "-r", "--name-only", "rekindle/build"]);
+    let has = |name: &str| tree.lines().any(|line| line == name);
+    assert!(has("one.txt") && has("cache/new") && has("kept/report.txt"), "{tree}");
+    assert!(!has("cache/one"), "a check made it: {tree}");
+    rig.audit();
+}
+
 /// Killed after any call of git, the command can be given again: the branch has the result once, and it is on record once.
 #[test]
 fn a_landing_that_is_killed_anywhere_can_be_given_again() {

@@ -26,7 +26,12 @@ pub(super) fn take(shared: &Shared, attempt: AttemptId, orders: &[CheckOrder]) {
     let mut left_ms = BUDGET_MS;
     for order in orders {
         let baseline = match shared.standing_place(order.workspace.as_deref()) {
-            Ok(dir) => look(shared, order, &dir, &mut left_ms),
+            Ok(dir) => {
+                let before = shared.untracked(order);
+                let seen = look(shared, order, &dir, &mut left_ms);
+                shared.made_by_checks(order, before.as_ref());
+                seen
+            }
             Err(reason) => Baseline { failed: None, unknown: Some(reason) },
         };
         let _leaving = shared.messages.send(Message::BaselineSeen { attempt, task: order.task.clone(), baseline });

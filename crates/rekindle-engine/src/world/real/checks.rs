@@ -95,12 +95,14 @@ fn run(shared: &Shared, order: &CheckOrder) -> Result<Option<Evidence>, Refusal>
     };
     let (label, dir) = (label.as_str(), dir.as_path());
     let at = |environment| At { place: &place, label, epoch: order.epoch, task: Some(&order.task), environment, dir };
+    let before = shared.untracked(order);
     let checks = matrix(order).map(|(environment, command)| run_one(shared, &at(environment), command, None));
     let checks = checks.collect::<Result<Vec<_>, _>>()?;
     let missing_artifacts = disk::missing(dir, &order.artifacts);
     let health = order.health.iter().map(|command| run_one(shared, &at(None), command, None));
     let health = health.map(|check| check.map(|check| HealthResult { check, origin: None }));
     let evidence = Evidence { checks, missing_artifacts, health: health.collect::<Result<_, _>>()? };
+    shared.made_by_checks(order, before.as_ref());
     let failed = !evidence.passed() || evidence.health.iter().any(|seen| !seen.check.passed);
     // A check that fails where nothing can be written says nothing about the work.
     match failed.then(|| pressure::look(&shared.state_dir).or_else(|| pressure::look(dir))).flatten() {

@@ -121,6 +121,19 @@ impl Shared {
         taken.map_err(|error| format!("the workspace of {task} could not be kept: {error}"))
     }
 
+    /// The new files of a workspace before its checks run; nothing where nobody works apart or git cannot tell.
+    pub(super) fn untracked(&self, order: &CheckOrder) -> Option<git::Untracked> {
+        let (work, key) = (self.work.as_ref()?, order.workspace.as_deref()?);
+        work.untracked(key).ok()
+    }
+
+    /// What checks made is no result. Where it cannot be put down it is merged with the rest: nothing is lost by that.
+    pub(super) fn made_by_checks(&self, order: &CheckOrder, before: Option<&git::Untracked>) {
+        if let (Some(work), Some(key), Some(before)) = (&self.work, order.workspace.as_deref(), before) {
+            let _merged_with_the_rest = work.made_by_checks(key, before);
+        }
+    }
+
     /// Whether the work of a claim that was proven is on disk: only then may it be accepted. A disk that refuses is asked again;
     /// false when the coordinator leaves meanwhile, and the next one has the checks run again.
     pub(super) fn is_on_disk(&self, order: &CheckOrder, evidence: &Evidence) -> bool {
