@@ -128,6 +128,7 @@ fn route(turn: &mut Turn<'_>, input: Input) -> Reply {
             turn.emit_run(RunEvent::BranchMade(made));
             Reply::Accepted
         }
+        Input::SetUp { task, seen } => reconcile::set_up(turn, &task, seen),
         Input::Noted(noted) => reconcile::noted(turn, noted),
         Input::HealthChecked { results } => health::checked(turn, results),
         Input::UsageSeen(left) => usage::seen(turn, left),

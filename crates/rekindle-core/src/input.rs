@@ -138,6 +138,11 @@ pub enum Input {
     },
     /// The branch that accepted work goes to was made.
     BranchMade(WorkBranch),
+    /// The set-up of a task's worktree began or ended.
+    SetUp {
+        task: TaskId,
+        seen: SetupSeen,
+    },
     /// Something outside was put right, or is waited for.
     Noted(Noted),
     /// The plan's health commands were run.
@@ -174,6 +179,14 @@ pub enum Input {
     /// The same for everybody but these attempts: their processes are gone and their last words are not read yet, so that no limit
     /// strikes them.
     TimePassedBut(BTreeSet<AttemptId>),
+}
+
+/// What became of the set-up of a worktree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SetupSeen {
+    Started { command: String },
+    Finished { took_ms: u64 },
+    Failed { reason: String },
 }
 
 /// Something that changes no state and belongs on record.

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+mod beside;
 mod branch;
 mod by_checks;
 mod call;
@@ -36,6 +37,7 @@ mod submodule;
 mod torn;
 mod workspace;
 
+pub use beside::ignored_matching;
 pub use branch::{Base, Start};
 pub use by_checks::Untracked;
 pub use call::{ask, ask_within};
@@ -383,7 +385,8 @@ impl Work {
         self.worktrees().join(key)
     }
 
-    fn worktrees(&self) -> PathBuf {
+    /// Where all worktrees stand.
+    pub fn worktrees(&self) -> PathBuf {
         self.state.join("worktrees")
     }
 

@@ -33,7 +33,11 @@ pub(crate) fn by_settings(config: &Config, path: &Path, plan: &Plan) -> Vec<Brou
         }
         let command = match &sourced.value {
             Value::Command(words) if !words.is_empty() => words.join(" "),
-            Value::Text(line) if key.name == "usage.command" && !line.is_empty() => line.clone(),
+            Value::Text(line)
+                if ["usage.command", "worktree.setup", "worktree.teardown"].contains(&key.name) && !line.is_empty() =>
+            {
+                line.clone()
+            }
             _ => continue,
         };
         found.push(Brought { what: key.name.to_owned(), command, place: sourced.origin.to_string() });

@@ -25,7 +25,7 @@ use rekindle_core::role::Role;
 use rekindle_engine::agents::Kinds;
 use rekindle_engine::alert::{Channels, Complaints, Finished};
 use rekindle_engine::caps::Defaults;
-use rekindle_engine::world::real::Programs;
+use rekindle_engine::world::real::{Programs, Worktree};
 
 pub(crate) use agents::Agent;
 pub(crate) use keys::{KEYS, Key, Value};
@@ -315,6 +315,13 @@ impl Config {
         })
     }
 
+    fn names(&self, key: &'static str) -> Vec<String> {
+        match &self.sourced(key).value {
+            Value::Names(names) => names.clone(),
+            _ => Vec::new(),
+        }
+    }
+
     /// What the engine starts for each agent, and what it runs besides.
     pub(crate) fn programs(&self) -> Programs {
         Programs {
@@ -334,6 +341,13 @@ impl Config {
             caps: Defaults {
                 memory_max: self.sourced("caps.memory_max").value.memory().unwrap_or_default(),
                 processes_max: self.count("caps.processes_max"),
+            },
+            worktree: Worktree {
+                setup: self.text("worktree.setup").to_owned(),
+                teardown: self.text("worktree.teardown").to_owned(),
+                copy: self.names("worktree.copy"),
+                link: self.names("worktree.link"),
+                ports: u16::try_from(self.count("worktree.ports")).unwrap_or(0),
             },
         }
     }

@@ -22,6 +22,17 @@ pub enum MachineEvent {
         /// Until when it is left alone.
         until: Time,
     },
+    /// A task's worktree is being set up.
+    SetupStarted {
+        command: String,
+    },
+    SetupFinished {
+        took_ms: u64,
+    },
+    /// A task's worktree could not be set up; no attempt pays for it.
+    SetupFailed {
+        reason: String,
+    },
     /// The plan's health commands are to be run.
     HealthOrdered {},
     HealthChecked(HealthSeen),

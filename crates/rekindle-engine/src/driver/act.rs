@@ -124,6 +124,8 @@ impl<W: World> Driver<W> {
         if let Refused::Attempt(attempt) = what {
             self.forget(attempt);
         }
+        // A set-up that failed is quoted with what it printed.
+        let refusal = Refusal { reason: self.clean(&refusal.reason), hint: refusal.hint };
         self.take(Input::Refused { what, refusal });
     }
 

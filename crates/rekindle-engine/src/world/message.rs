@@ -2,7 +2,7 @@
 
 use rekindle_core::event::{PauseReason, UsageLeft};
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
-use rekindle_core::input::{MergeOutcome, Noted, Refused};
+use rekindle_core::input::{MergeOutcome, Noted, Refused, SetupSeen};
 use rekindle_core::refusal::Refusal;
 use rekindle_core::report::{Baseline, CheckResult, Evidence};
 use rekindle_core::steering::PersonProcess;
@@ -41,6 +41,8 @@ pub enum Message {
     },
     /// Accepted work was merged, or could not be.
     Merged { task: TaskId, epoch: Epoch, outcome: MergeOutcome },
+    /// The set-up of a task's worktree began or ended.
+    SetUp { task: TaskId, seen: SetupSeen },
     /// Something outside was put right, or is waited for: it goes on record.
     Noted(Noted),
     /// The plan's health commands were run.

@@ -11,10 +11,12 @@ mod disk;
 mod launch;
 mod person;
 mod settle;
+mod setup;
 mod workspaces;
 
 pub use allowance::read as read_allowance;
 pub use bundles::{Lost, highest as highest_bundle, lost};
+pub use setup::{INCLUDE_FILE, Worktree};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -66,6 +68,8 @@ pub struct Programs {
     pub usage: String,
     /// What an agent may take that says nothing else.
     pub caps: Defaults,
+    /// What worktrees need besides what git has.
+    pub worktree: Worktree,
 }
 
 /// What threads of this world share.
@@ -83,6 +87,8 @@ struct Shared {
     watch: Watch,
     messages: SyncSender<Message>,
     stop_grace_ms: u64,
+    /// Who chooses ports.
+    port_lock: Mutex<()>,
     /// Programs of people that are being watched.
     people: Mutex<BTreeSet<u32>>,
     /// Claims whose checks run, and the health commands as a claim without a task: a second order for one of them changes nothing.
@@ -136,6 +142,7 @@ impl RealWorld {
             watch: Watch::start(observed)?,
             messages: messages.clone(),
             stop_grace_ms,
+            port_lock: Mutex::default(),
             people: Mutex::default(),
             checking: Mutex::default(),
         });

@@ -45,3 +45,4 @@ mod tally;
 mod top;
 mod trust;
 mod truth;
+mod worktrees;

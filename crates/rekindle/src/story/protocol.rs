@@ -7,7 +7,7 @@ use rekindle_core::review::{DisagreementType, GivenVerdict, Rework, ReworkSource
 use rekindle_core::time::Time;
 
 use super::Parts;
-use crate::ui::{Tone, clock_time, elapsed};
+use crate::ui::{Tone, clock_time, elapsed, one_line};
 
 pub(super) fn tell(fact: &ReviewEvent) -> Parts {
     match fact {
@@ -60,6 +60,9 @@ pub(super) fn tell_machine(fact: &MachineEvent, now: Time) -> Parts {
         MachineEvent::BreakerOpened { cli, .. } => {
             ("LEFT ALONE", Tone::Warning, format!("{cli} failed to start too often"))
         }
+        MachineEvent::SetupStarted { command } => ("SET UP", Tone::Dim, one_line(command)),
+        MachineEvent::SetupFinished { took_ms } => ("SET UP", Tone::Dim, format!("finished in {}", elapsed(*took_ms))),
+        MachineEvent::SetupFailed { reason } => ("SETUP FAILED", Tone::Error, reason.clone()),
         MachineEvent::HealthOrdered {} => ("HEALTH", Tone::Dim, "the plan's health commands are run".to_owned()),
         MachineEvent::HealthChecked(seen) => health(seen),
         MachineEvent::UsageAsked {} => ("USAGE", Tone::Dim, "the usage command is asked".to_owned()),

@@ -93,6 +93,7 @@ fn run(shared: &Shared, order: &CheckOrder) -> Result<Option<Evidence>, Refusal>
             return refused.map(|()| Some(Evidence { checks, ..Evidence::default() }));
         }
     };
+    shared.set_up(order.workspace.as_deref(), &dir, &order.task)?;
     let (label, dir) = (label.as_str(), dir.as_path());
     let at = |environment| At { place: &place, label, epoch: order.epoch, task: Some(&order.task), environment, dir };
     let before = shared.untracked(order);
@@ -134,6 +135,20 @@ pub(super) fn run_before(
     end_leftovers(&place);
     let at = At { place: &place, label: &label, epoch: order.epoch, task: Some(&order.task), environment, dir };
     run_one(shared, &at, command, Some(left_ms))
+}
+
+/// Runs one command as a check, in a place of its own.
+pub(super) fn run_in(
+    shared: &Shared,
+    place: &Path,
+    label: &str,
+    (task, epoch): (&TaskId, Epoch),
+    dir: &Path,
+    command: &str,
+) -> Result<CheckResult, Refusal> {
+    let _made_or_there = super::make_dir(place);
+    end_leftovers(place);
+    run_one(shared, &At { place, label, epoch, task: Some(task), environment: None, dir }, command, None)
 }
 
 /// Runs the plan's health commands beside the driver, unless they run already.
@@ -233,6 +248,7 @@ impl At<'_> {
         let shell = in_shell(prefix.map_or(&[], Vec::as_slice), command);
         let mut env = BTreeMap::from([("REKINDLE_NONCE".to_owned(), nonce.clone())]);
         env.extend(self.task.map(|task| ("REKINDLE_TASK".to_owned(), task.to_string())));
+        env.extend(shared.port_variables(shared.key_of(self.dir).as_deref()));
         env.extend(self.environment.map(|name| ("REKINDLE_ENVIRONMENT".to_owned(), name.to_owned())));
         Spec {
             version: VERSION,

@@ -127,6 +127,9 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), Trouble> {
     let workspace = take_place(shared, &mut order).map_err(|reason| {
         refusal::in_text(&reason, &shared.workspace).map_or(Trouble::Wrong(reason), Trouble::Refused)
     })?;
+    if let Some(task) = order.tasks.first() {
+        shared.set_up(order.workspace.as_deref(), &workspace, task).map_err(Trouble::Refused)?;
+    }
     let prompt = prompt_of(&order);
     let dir = shared.bundle(order.attempt);
     if dir.to_str().is_none() && adapter.traits(program).mcp {
@@ -267,7 +270,8 @@ fn environment(shared: &Shared, order: &LaunchOrder, own_path: Option<&String>) 
         ("REKINDLE_PROMPT_FILE", text(dir.join(rekindle_shim::bundle::PROMPT))),
         ("PATH", path_with_rekindle(own_path)),
     ];
-    pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    let ports = shared.port_variables(order.workspace.as_deref());
+    pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(ports).collect()
 }
 
 /// This program, for hooks and tools that an agent's program starts by itself.

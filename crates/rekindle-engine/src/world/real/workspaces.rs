@@ -209,7 +209,13 @@ impl Shared {
         }
     }
 
-    fn note(&self, task: Option<&TaskId>, event_type: &str, detail: String) {
+    /// The key of the workspace that a directory belongs to.
+    pub(super) fn key_of(&self, dir: &Path) -> Option<String> {
+        let inside = dir.strip_prefix(self.work.as_ref()?.worktrees()).ok()?;
+        Some(inside.components().next()?.as_os_str().to_str()?.to_owned())
+    }
+
+    pub(super) fn note(&self, task: Option<&TaskId>, event_type: &str, detail: String) {
         let noted = Noted { task: task.cloned(), event_type: event_type.to_owned(), detail };
         let _leaving = self.messages.send(Message::Noted(noted));
     }
@@ -237,6 +243,9 @@ pub(super) fn leave_in_background(shared: &Arc<Shared>, order: LeaveOrder) {
         // What cannot be kept stays where it is: nothing is deleted without a proof that it is somewhere else.
         let kept = shared.snapshot(workspace.as_deref(), &task, attempt, "end");
         if let (Ok(()), true, Some(key), Some(work)) = (kept, tidy, &workspace, &shared.work) {
+            if let Some(dir) = work.standing(key) {
+                shared.tear_down(key, &dir, &task);
+            }
             let removed = work.remove(key, attempt.0, "removed");
             shared.put_on_record(work, Some(&task));
             if let Ok(git::Removed::Kept(left)) = removed {

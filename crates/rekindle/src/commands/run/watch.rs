@@ -412,7 +412,10 @@ fn matters(event: &StoredEvent) -> bool {
             | RunEvent::PlanReloaded(_),
         )
         | Body::Machine(
-            MachineEvent::StartsHeld(_) | MachineEvent::StartsReleased {} | MachineEvent::BreakerOpened { .. },
+            MachineEvent::SetupFailed { .. }
+            | MachineEvent::StartsHeld(_)
+            | MachineEvent::StartsReleased {}
+            | MachineEvent::BreakerOpened { .. },
         )
         | Body::Session(
             SessionEvent::AgentCompacted(_)

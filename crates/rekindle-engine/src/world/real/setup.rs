@@ -1,0 +1,292 @@
+//! What a fresh worktree lacks: files that git ignores and checks need, installed packages, ports of its own. It is brought before
+//! the first agent or check begins there, once for the same inputs. A set-up that fails is the project's trouble, not the task's.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::net::TcpListener;
+use std::path::{Component, Path, PathBuf};
+
+use rekindle_core::ids::{Epoch, TaskId};
+use rekindle_core::input::SetupSeen;
+use rekindle_core::refusal::Refusal;
+use rekindle_core::text;
+use rekindle_shim::atomic;
+
+use super::{Shared, checks};
+use crate::git;
+use crate::world::Message;
+
+/// Beside the worktree's git directory: the hash of what it was last set up from.
+const MARK: &str = "rekindle-setup";
+
+/// In the state directory: the ports of each workspace.
+const PORTS: &str = "ports.json";
+
+/// The ports that blocks are taken from: above what services use, below what the system hands out by itself.
+const FIRST_PORT: u16 = 20_000;
+const LAST_PORT: u16 = 32_000;
+
+/// The file of a project that lists ignored files for worktrees, one gitignore pattern a line.
+pub const INCLUDE_FILE: &str = ".worktreeinclude";
+
+/// Files that `copy`, `link` and the include file bring into one worktree: more is a folder that should be linked.
+const FILES_MAX: usize = 20_000;
+
+/// Files that say what is to be installed. A set-up is run again when one of them changes.
+const INPUTS: &[&str] = &[
+    "package.json",
+    "package-lock.json",
+    "npm-shrinkwrap.json",
+    "pnpm-lock.yaml",
+    "yarn.lock",
+    "bun.lock",
+    "bun.lockb",
+    "requirements.txt",
+    "requirements-dev.txt",
+    "pyproject.toml",
+    "poetry.lock",
+    "uv.lock",
+    "Pipfile.lock",
+    "Cargo.lock",
+    "go.sum",
+    "Gemfile.lock",
+    "composer.lock",
+];
+
+/// Most of one of them that is looked at.
+const INPUT_BYTES: u64 = 16 << 20;
+
+/// Bytes of a failed command's output in a reason.
+const SAID_BYTES: usize = 300;
+
+/// What a project's worktrees need besides what git has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Worktree {
+    /// A shell line; empty for none.
+    pub setup: String,
+    /// A shell line before a worktree is removed.
+    pub teardown: String,
+    /// Paths that are copied from the project.
+    pub copy: Vec<String>,
+    /// Paths that are linked to the project's own.
+    pub link: Vec<String>,
+    /// How many ports each worktree has.
+    pub ports: u16,
+}
+
+impl Shared {
+    /// Brings what a worktree lacks. A refusal says what failed and what to do; nothing was begun then.
+    pub(super) fn set_up(&self, key: Option<&str>, dir: &Path, task: &TaskId) -> Result<(), Refusal> {
+        let (Some(key), Some(work)) = (key, &self.work) else { return Ok(()) };
+        let wanted = &self.programs.worktree;
+        let include = std::fs::read_to_string(self.workspace.join(INCLUDE_FILE)).unwrap_or_default();
+        if *wanted == Worktree::default() && include.trim().is_empty() {
+            return Ok(());
+        }
+        let hash = inputs_of(wanted, &include, dir);
+        if work.beside(key, MARK).is_some_and(|known| known == hash.as_bytes()) {
+            return Ok(());
+        }
+        let failed = |reason: String| {
+            self.tell_setup(task, SetupSeen::Failed { reason: reason.clone() });
+            let hint = "fix [worktree] in rekindle.toml, or what it runs; it is tried again by itself".to_owned();
+            Refusal { reason: format!("the set-up of the worktree of {task} failed: {reason}"), hint }
+        };
+        // What a set-up brings is no agent's work: a link to an ignored folder, say, is not ignored itself.
+        let before = work.untracked(key).ok();
+        self.bring_files(dir, wanted, &include).map_err(failed)?;
+        self.take_ports(key).map_err(|error| failed(format!("no ports: {error}")))?;
+        if !wanted.setup.is_empty() {
+            self.tell_setup(task, SetupSeen::Started { command: wanted.setup.clone() });
+            let took_ms = self.run_setup(key, dir, task, &wanted.setup)?.map_err(failed)?;
+            self.tell_setup(task, SetupSeen::Finished { took_ms });
+        }
+        if let Some(before) = before {
+            work.made_by_checks(key, &before).map_err(|error| failed(error.to_string()))?;
+        }
+        work.put_beside(key, MARK, hash.as_bytes()).map_err(|error| failed(error.to_string()))
+    }
+
+    /// Before a worktree goes. What it says is of no interest, and what it leaves undone is the next one's to find.
+    pub(super) fn tear_down(&self, key: &str, dir: &Path, task: &TaskId) {
+        let command = &self.programs.worktree.teardown;
+        if !command.is_empty() {
+            let ran = self.run_setup(key, dir, task, command);
+            if let Ok(Err(reason)) = ran {
+                self.note(Some(task), "teardown_failed", reason);
+            }
+        }
+        self.give_ports_back(key);
+    }
+
+    fn tell_setup(&self, task: &TaskId, seen: SetupSeen) {
+        let _leaving = self.messages.send(Message::SetUp { task: task.clone(), seen });
+    }
+
+    /// Runs a command of the set-up under a shim, as a check. Gives how long it took, or what it said.
+    fn run_setup(&self, key: &str, dir: &Path, task: &TaskId, command: &str) -> Result<Result<u64, String>, Refusal> {
+        let place = self.state_dir.join("checks").join(format!("setup-{key}"));
+        let result = checks::run_in(self, &place, &format!("setup-{key}"), (task, Epoch(0)), dir, command)?;
+        if result.passed {
+            return Ok(Ok(result.took_ms));
+        }
+        let how = match (result.timed_out, result.code) {
+            (true, _) => "took too long".to_owned(),
+            (false, Some(code)) => format!("exited with {code}"),
+            (false, None) => "was killed".to_owned(),
+        };
+        let last = result.output.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let said = if last.is_empty() { String::new() } else { format!(": {}", text::one_line(last, SAID_BYTES)) };
+        Ok(Err(format!("`{}` {how}{said}; its output is in {}", text::one_line(command, SAID_BYTES), place.display())))
+    }
+
+    fn bring_files(&self, dir: &Path, wanted: &Worktree, include: &str) -> Result<(), String> {
+        let mut left = FILES_MAX;
+        let included = git::ignored_matching(&self.workspace, include).map_err(|error| error.to_string())?;
+        let named = wanted.copy.iter().map(PathBuf::from).chain(included);
+        for path in named {
+            let path = inside(&path)?;
+            let from = self.workspace.join(&path);
+            copy(&from, &dir.join(&path), &mut left)
+                .map_err(|error| format!("cannot copy {}: {error}", path.display()))?;
+        }
+        for path in &wanted.link {
+            let path = inside(Path::new(path))?;
+            link(&self.workspace.join(&path), &dir.join(&path))
+                .map_err(|error| format!("cannot link {}: {error}", path.display()))?;
+        }
+        Ok(())
+    }
+
+    /// What agents, checks and set-up of a workspace are told of its ports.
+    pub(super) fn port_variables(&self, key: Option<&str>) -> Option<(String, String)> {
+        let base = *self.ports().get(key?)?;
+        Some(("REKINDLE_PORT_BASE".to_owned(), base.to_string()))
+    }
+
+    fn ports(&self) -> BTreeMap<String, u16> {
+        let bytes = std::fs::read(self.state_dir.join(PORTS)).unwrap_or_default();
+        serde_json::from_slice(&bytes).unwrap_or_default()
+    }
+
+    /// A free block for a workspace, which keeps it until it goes.
+    fn take_ports(&self, key: &str) -> io::Result<()> {
+        let many = self.programs.worktree.ports;
+        if many == 0 {
+            return Ok(());
+        }
+        let _alone = self.port_lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut taken = self.ports();
+        if taken.contains_key(key) {
+            return Ok(());
+        }
+        let used: BTreeSet<u16> = taken.values().flat_map(|base| *base..base.saturating_add(many)).collect();
+        let is_free = |port: u16| !used.contains(&port) && TcpListener::bind(("127.0.0.1", port)).is_ok();
+        let base = (FIRST_PORT..LAST_PORT - many)
+            .step_by(usize::from(many))
+            .find(|base| (*base..base + many).all(is_free))
+            .ok_or_else(|| io::Error::other(format!("no {many} ports in a row are free from {FIRST_PORT} on")))?;
+        taken.insert(key.to_owned(), base);
+        atomic::save(&self.state_dir, PORTS, &serde_json::to_vec(&taken)?)
+    }
+
+    fn give_ports_back(&self, key: &str) {
+        let _alone = self.port_lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut taken = self.ports();
+        if taken.remove(key).is_some() {
+            // A block that cannot be given back is only not used again.
+            let _kept = serde_json::to_vec(&taken).map(|bytes| atomic::save(&self.state_dir, PORTS, &bytes));
+        }
+    }
+}
+
+/// A hash of everything that a set-up depends on.
+fn inputs_of(wanted: &Worktree, include: &str, dir: &Path) -> String {
+    let mut hash = blake3::Hasher::new();
+    let mut add = |bytes: &[u8]| {
+        hash.update(&(bytes.len() as u64).to_le_bytes());
+        hash.update(bytes);
+    };
+    add(format!("{wanted:?}").as_bytes());
+    add(include.as_bytes());
+    for name in INPUTS {
+        let path = dir.join(name);
+        let small = path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= INPUT_BYTES);
+        if let (true, Ok(bytes)) = (small, std::fs::read(&path)) {
+            add(name.as_bytes());
+            add(&bytes);
+        }
+    }
+    hash.finalize().to_hex().to_string()
+}
+
+/// A path below the project, and nothing else.
+fn inside(path: &Path) -> Result<PathBuf, String> {
+    let plain = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    match plain && path.components().any(|part| matches!(part, Component::Normal(_))) {
+        true => Ok(path.to_owned()),
+        false => Err(format!("{} is not a path inside the project", path.display())),
+    }
+}
+
+/// Copies a file or folder that is not there yet. What the project does not have is not missed: not everybody has a `.env`.
+fn copy(from: &Path, to: &Path, left: &mut usize) -> io::Result<()> {
+    let Ok(meta) = from.symlink_metadata() else { return Ok(()) };
+    *left = left
+        .checked_sub(1)
+        .ok_or_else(|| io::Error::other(format!("it has more than {FILES_MAX} files: name it under `link` instead")))?;
+    if meta.is_dir() {
+        std::fs::create_dir_all(to)?;
+        for entry in std::fs::read_dir(from)? {
+            let entry = entry?;
+            copy(&entry.path(), &to.join(entry.file_name()), left)?;
+        }
+        return Ok(());
+    }
+    if to.symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    if let Some(parent) = to.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    if meta.is_symlink() {
+        return std::os::unix::fs::symlink(std::fs::read_link(from)?, to);
+    }
+    std::fs::copy(from, to).map(|_| ())
+}
+
+/// Links to a path of the project, unless something stands there.
+fn link(from: &Path, to: &Path) -> io::Result<()> {
+    if !from.exists() || to.symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    if let Some(parent) = to.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    std::os::unix::fs::symlink(from, to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_paths_inside_are_taken() {
+        for bad in ["", "/etc/passwd", "../x", "a/../../x", "."] {
+            assert!(inside(Path::new(bad)).is_err(), "{bad}");
+        }
+        assert_eq!(inside(Path::new("a/.env")), Ok(PathBuf::from("a/.env")));
+    }
+
+    #[test]
+    fn a_lock_file_that_changes_is_another_input() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let wanted = Worktree { setup: "npm ci".to_owned(), ..Worktree::default() };
+        let first = inputs_of(&wanted, "", dir.path());
+        assert_eq!(first, inputs_of(&wanted, "", dir.path()));
+        std::fs::write(dir.path().join("package-lock.json"), "{}").expect("written");
+        let second = inputs_of(&wanted, "", dir.path());
+        assert_ne!(first, second);
+        assert_ne!(second, inputs_of(&Worktree { setup: "npm install".to_owned(), ..wanted }, "", dir.path()));
+    }
+}

@@ -1,0 +1,110 @@
+//! Worktrees that work: what git ignores and checks need is brought into each of them before anybody begins, and what cannot be
+//! brought costs no attempt.
+
+use crate::rig::Rig;
+
+const PLAN: &str = "---\nplan: build\n---\n# Build\n\n### T1: first\n- accept: `grep -q secret .env && test -e node_modules/dep && test -e installed && test -e local/settings && test -s out`\n\nMake it.\n";
+
+fn project(worktree: &str, agent: &str) -> Rig {
+    let rig = Rig::new(PLAN, agent);
+    let settings = std::fs::read_to_string(rig.path("rekindle.toml")).expect("settings");
+    let settings = settings.replace("[run]\n", "[run]\nisolation = \"worktree\"\n");
+    rig.write("rekindle.toml", &format!("{settings}\n[worktree]\n{worktree}\n"));
+    rig.write(".gitignore", ".env\nnode_modules/\ninstalled\nlocal/\n.rekindle/\n");
+    rig.write(".worktreeinclude", "# what everybody has of their own\nlocal/settings\n");
+    rig.write("package-lock.json", "{}\n");
+    rig.commit_first("-A");
+    rig.write(".env", "TOKEN=secret\n");
+    for (folder, file) in [("node_modules", "node_modules/dep"), ("local", "local/settings")] {
+        std::fs::create_dir(rig.path(folder)).expect("a folder");
+        rig.write(file, "x\n");
+    }
+    rig.write("local/other", "not asked for\n");
+    rig
+}
+
+const AGENT: &str =
+    "echo $REKINDLE_PORT_BASE > out\ntest ! -e local/other || exit 1\nrekindle task done $REKINDLE_TASK\n";
+
+#[test]
+fn ignored_files_packages_and_ports_are_there_before_the_first_check() {
+    let counted = "setup = \"echo x >> $SETUPS; echo $REKINDLE_PORT_BASE > installed\"\nteardown = \"touch $SETUPS.gone\"\n\
+        copy = [\".env\", \"not-there\"]\nlink = [\"node_modules\"]\nports = 10\n";
+    let place = tempfile::tempdir().expect("a directory");
+    let setups = place.path().join("setups");
+    // The first attempt fails: the second finds its worktree as it was set up.
+    let agent = format!("[ $REKINDLE_ATTEMPT != 1 ] || exit 3\n{AGENT}");
+    let rig = project(&counted.replace("$SETUPS", &setups.to_string_lossy()), &agent);
+    rig.finish();
+    assert_eq!(std::fs::read_to_string(&setups).expect("it was set up"), "x\n", "once for the same inputs");
+    assert!(place.path().join("setups.gone").exists(), "its teardown ran");
+    let base: u16 = rig.git(&["show", "rekindle/build:out"]).parse().expect("a port");
+    assert!(base >= 1024, "{base}");
+    assert_eq!(rig.events_of("setup_started").len(), 1, "{}", rig.story());
+    assert_eq!(rig.events_of("setup_finished").len(), 1);
+    assert_eq!(rig.lines(".env"), ["TOKEN=secret"]);
+    let tree = rig.git(&["ls-tree", "-r", "--name-only", "rekindle/build"]);
+    assert!(!tree.contains(".env") && !tree.contains("installed") && !tree.contains("node_modules"), "{tree}");
+    assert!(!rig.ok(&["plan", "show", "plan.md", "--commands"]).is_empty());
+    assert!(
+        rig.ok(&["plan", "show", "plan.md", "--commands"]).contains("worktree.setup"),
+        "it is shown what a project brings"
+    );
+    rig.audit();
+}
+
+#[test]
+fn a_set_up_that_fails_costs_no_attempt_is_told_everywhere_and_continues_when_it_is_mended() {
+    let place = tempfile::tempdir().expect("a directory");
+    let mended = place.path().join("mended");
+    let setup = format!(
+        "setup = \"test -e {} && touch installed || {{ echo no such registry; exit 7; }}\"\ncopy = [\".env\"]\nlink = [\"node_modules\"]\n",
+        mended.display()
+    );
+    let rig = project(&setup, AGENT);
+    let run = rig.run();
+    rig.await_event("starts_held");
+    let held = rig.until("it is held", || Some(rig.status()["held"].clone()).filter(|held| !held.is_null()));
+    let reason = held["reason"].as_str().expect("a reason").to_owned();
+    assert!(reason.contains("set-up of the worktree of T1 failed") && reason.contains("exited with 7"), "{reason}");
+    assert!(reason.contains("no such registry"), "{reason}");
+    assert!(held["hint"].as_str().is_some_and(|hint| hint.contains("[worktree]")), "{held}");
+    assert!(!rig.events_of("setup_failed").is_empty());
+    assert_eq!(rig.events_of("agent_started").len(), 0, "nobody works in half a worktree");
+    assert_eq!(rig.task("T1")["attempts"], 0, "{}", rig.story());
+    std::fs::write(&mended, "").expect("mended");
+    let ended = run.end();
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", rig.story());
+    assert_eq!(rig.task("T1")["attempts"], 1, "{}", rig.story());
+    rig.audit();
+}
+
+#[test]
+fn another_lock_file_is_another_set_up() {
+    let place = tempfile::tempdir().expect("a directory");
+    let setups = place.path().join("setups");
+    let setup = format!(
+        "setup = \"echo x >> {}; touch installed\"\ncopy = [\".env\"]\nlink = [\"node_modules\"]\n",
+        setups.display()
+    );
+    // The first attempt changes what is to be installed, and dies.
+    let agent = format!("if [ $REKINDLE_ATTEMPT = 1 ]; then echo more > package-lock.json; exit 3; fi\n{AGENT}");
+    let rig = project(&setup, &agent);
+    rig.finish();
+    assert_eq!(std::fs::read_to_string(&setups).expect("set up"), "x\nx\n");
+    rig.audit();
+}
+
+#[test]
+fn a_path_that_leads_out_is_refused_with_what_to_write() {
+    let rig = project("copy = [\"../elsewhere\"]\n", AGENT);
+    let run = rig.run();
+    rig.await_event("starts_held");
+    let held = rig.until("it is held", || Some(rig.status()["held"].clone()).filter(|held| !held.is_null()));
+    assert!(
+        held["reason"].as_str().is_some_and(|reason| reason.contains("../elsewhere is not a path inside")),
+        "{held}"
+    );
+    rig.ok(&["stop"]);
+    run.end();
+}
