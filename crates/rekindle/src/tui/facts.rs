@@ -10,6 +10,7 @@ use rekindle_engine::store::StoredEvent;
 use super::pane::TextLine;
 use crate::picture::diff::{Diff, FileDiff, LineKind};
 use crate::picture::history::MarkKind;
+use crate::picture::result::{Next, RunResult, TAKE};
 use crate::picture::{Picture, standing};
 use crate::story::{self, chapters::Chapter};
 use crate::ui::{Tone, clock_time, dollars, elapsed, harmless, one_line, short_count, zone_name};
@@ -195,8 +196,8 @@ pub(super) fn of_run(picture: &Picture) -> Vec<TextLine> {
     lines.push(TextLine::marked("state", tone, state));
     fact(&mut lines, "plan", &run.plan_path);
     fact(&mut lines, "times", &zone_name(picture.now));
-    for (nth, line) in picture.result.iter().flat_map(|made| made.lines()).enumerate() {
-        fact(&mut lines, if nth == 0 { "result" } else { "" }, &line);
+    if let Some(made) = &picture.result {
+        result(&mut lines, made);
     }
     fact(&mut lines, "cost", &spent(picture.spent()));
     fact(&mut lines, "resumed", &times(run.resumes));
@@ -230,6 +231,18 @@ pub(super) fn of_run(picture: &Picture) -> Vec<TextLine> {
         lines.push(TextLine::marked(news.kind.name(), news.kind.tone(), one_line(&text)).at(clock_time(news.time)));
     }
     lines
+}
+
+fn result(lines: &mut Vec<TextLine>, made: &RunResult) {
+    fact(lines, "result", &made.headline());
+    if let Some(doubt) = made.doubt() {
+        lines.push(TextLine::marked("doubt", Tone::Warning, doubt));
+    }
+    match made.next() {
+        Next::Landed(words) => fact(lines, "landed", &words),
+        Next::Take => fact(lines, "take it", TAKE),
+        Next::Nothing => {}
+    }
 }
 
 /// How a run stands, in words.

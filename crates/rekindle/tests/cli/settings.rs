@@ -28,6 +28,11 @@ fn every_value_is_shown_with_where_it_came_from() {
     out| run.isolation                 "auto"                   default
     out| run.log_context_lines         200                      default
     out| run.recover                   true                     default
+    out| worktree.setup                ""                       default
+    out| worktree.teardown             ""                       default
+    out| worktree.copy                 []                       default
+    out| worktree.link                 []                       default
+    out| worktree.ports                0                        default
     out| roles.developer.agent         ""                       default
     out| roles.developer.prompt        ""                       default
     out| roles.critic.agent            ""                       default

@@ -19,6 +19,8 @@ fn the_help_shows_every_command_and_the_exit_codes() {
     out|   run          Run a plan, or continue its unfinished run
     out|   status       Show the state of the run, its tasks and its agents
     out|   runs         List the runs of this project
+    out|   diff         Show what the run changed, or what one task changed
+    out|   land         Take the result of the run into your branch
     out|   top          Watch a run live, answer its questions and act on its tasks
     out|   serve        Show runs in a browser, live
     out|   logs         Show what agents have printed

@@ -18,6 +18,7 @@ use super::super::log::LogLine;
 use super::super::theme::{Theme, ThemeChoice};
 use crate::picture::Picture;
 use crate::picture::history::{History, MarkKind};
+use crate::picture::result::RunResult;
 use crate::project::Project;
 
 /// When everything is looked at.
@@ -171,7 +172,20 @@ pub(super) fn fleet() -> Picture {
         damage: None,
         seq: 99,
         now: NOW,
+        result: Some(Arc::new(made())),
         waits: OnceLock::new(),
+    }
+}
+
+fn made() -> RunResult {
+    RunResult {
+        branch: "rekindle/fleet".to_owned(),
+        commits: 3,
+        files: 12,
+        insertions: 420,
+        deletions: 7,
+        unproven: vec!["T2".to_owned()],
+        ..RunResult::default()
     }
 }
 
@@ -201,6 +215,8 @@ pub(super) fn run(state: &str) -> RunRow {
         attempts: 3,
         plan_changed: false,
         work_branch: None,
+        work_base: None,
+        landed: None,
         waits: Vec::new(),
         held: None,
         pause_reason: None,
