@@ -189,6 +189,17 @@ pub enum SetupSeen {
     Failed { reason: String },
 }
 
+impl SetupSeen {
+    /// The same with its text made presentable.
+    pub fn with_text(self, clean: impl Fn(&str) -> String) -> Self {
+        match self {
+            Self::Started { command } => Self::Started { command: clean(&command) },
+            Self::Finished { took_ms } => Self::Finished { took_ms },
+            Self::Failed { reason } => Self::Failed { reason: clean(&reason) },
+        }
+    }
+}
+
 /// Something that changes no state and belongs on record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Noted {

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use rekindle_core::decide::{self, Reply, Standstill};
 use rekindle_core::effect::Effect;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
-use rekindle_core::input::{Input, MergeOutcome, Noted, Order, Refused, SetupSeen};
+use rekindle_core::input::{Input, MergeOutcome, Noted, Order, Refused};
 use rekindle_core::limits::Limits;
 use rekindle_core::role::Role;
 use rekindle_core::state::{RunPhase, State};
@@ -312,11 +312,7 @@ impl<W: World> Driver<W> {
                 self.take(Input::WorkMerged { task, epoch, outcome });
             }
             Message::SetUp { task, seen } => {
-                let seen = match seen {
-                    SetupSeen::Started { command } => SetupSeen::Started { command: self.clean(&command) },
-                    SetupSeen::Failed { reason } => SetupSeen::Failed { reason: self.clean(&reason) },
-                    SetupSeen::Finished { .. } => seen,
-                };
+                let seen = seen.with_text(|text| self.clean(text));
                 self.take(Input::SetUp { task, seen });
             }
             Message::Noted(noted) => {
