@@ -101,7 +101,8 @@ fn same_with_dos_line_ends(text: &str) -> Result<(), TestCaseError> {
 
 #[test]
 fn line_ends_do_not_matter_in_what_was_found() {
-    let text = "review: [critic, \"a\n!### Background\n\u{feff}### Background\n---\n- accept: `x`\n---\n---\n### T1: a\n";
+    let text =
+        "review: [critic, \"a\n!### Background\n\u{feff}### Background\n---\n- accept: `x`\n---\n---\n### T1: a\n";
     same_with_dos_line_ends(text).unwrap();
 }
 
