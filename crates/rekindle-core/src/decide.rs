@@ -42,7 +42,6 @@ pub use finish::Standstill;
 pub use finish::standstill;
 pub use timers::{next_deadline, next_deadline_but};
 
-/// What a decision comes to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Step {
     /// Facts to make durable, in order, before anything else.
@@ -61,8 +60,10 @@ pub enum Reply {
     /// Already done: nothing new.
     Already,
     /// The claim is being proven; the outcome follows.
-    Verifying { task: TaskId, epoch: Epoch },
-    /// The question was put down.
+    Verifying {
+        task: TaskId,
+        epoch: Epoch,
+    },
     Asked(QuestionId),
     /// The order is acted on after a moment, unless it is taken back by this number.
     Placed(u64),

@@ -56,7 +56,6 @@ pub enum Outcome {
     Failed,
 }
 
-/// Why a run was paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PauseReason {

@@ -13,15 +13,12 @@ use crate::refusal::Refusal;
 use crate::report::{Baseline, Channel, CheckResult, Evidence, Exit, Report};
 use crate::steering::{PersonProcess, Undoable};
 
-/// One thing that happened.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
     /// An operator asked for a run of a plan.
     RunRequested {
         run: RunId,
-        /// The plan, whole.
         plan: Box<Plan>,
-        /// Where its file lies.
         plan_path: String,
         /// The git branch, in a repository.
         branch: Option<String>,
@@ -38,10 +35,8 @@ pub enum Input {
         /// Complete tasks with artifacts that are no longer on disk.
         missing: Vec<(TaskId, Vec<String>)>,
     },
-    /// An agent's process runs.
     AttemptStarted {
         attempt: AttemptId,
-        /// The agent's process.
         pid: u32,
         shim_pid: u32,
         /// Bytes of its prompt that are rekindle's own.
@@ -62,7 +57,6 @@ pub enum Input {
     /// An attempt could not be started at all.
     AttemptNotStarted {
         attempt: AttemptId,
-        /// What the operating system said.
         reason: String,
     },
     /// No sign of life from an attempt for longer than the limit.
@@ -158,15 +152,12 @@ pub enum Input {
     /// The output of an attempt that has ended cannot be read to its end, however often that is tried.
     OutputUnreadable {
         attempt: AttemptId,
-        /// What the operating system said.
         reason: String,
     },
     /// The plan's file was seen to differ from the pinned plan.
     PlanFileChanged {
-        /// Hash of the file now.
         hash: String,
     },
-    /// An operator gave an order.
     Ordered(Order),
     /// The machine's clocks were looked at.
     ClockSeen(ClockSeen),
@@ -196,7 +187,6 @@ pub enum Refused {
     Checks(TaskId, Epoch),
     /// The merge of accepted work: nothing was merged.
     Merge(TaskId, Epoch),
-    /// The plan's health commands.
     Health,
 }
 
@@ -213,8 +203,9 @@ pub enum MergeOutcome {
         /// How to go about it.
         advice: String,
     },
-    /// It could not be tried.
-    Failed { reason: String },
+    Failed {
+        reason: String,
+    },
 }
 
 /// What was found of an attempt when a coordinator started. What ended is settled by inputs of its own, after its output.
@@ -232,14 +223,14 @@ pub enum Found {
     Finished(Exit),
     /// Its shim is dead; what was left of it has been ended.
     Lost,
-    /// The machine was restarted.
     HostLost,
-    /// It never began.
     NeverStarted,
     /// It never began, because the machine had no room for it.
     Refused(Refusal),
     /// Its bundle cannot be read and was set aside.
-    Unreadable { reason: String },
+    Unreadable {
+        reason: String,
+    },
 }
 
 /// An operator's order: decided as it is, and written on the control socket as it is.
@@ -261,7 +252,6 @@ pub enum Order {
     Stop {
         task: TaskId,
     },
-    /// Open a task again.
     Retry {
         task: TaskId,
     },
@@ -291,7 +281,6 @@ pub enum Order {
         task: TaskId,
         reason: String,
     },
-    /// Take a changed plan over.
     Reload {
         plan: Box<Plan>,
     },
@@ -329,7 +318,6 @@ pub enum Order {
     WithUndo {
         order: Undoable,
     },
-    /// Take such an order back.
     Undo {
         number: u64,
     },

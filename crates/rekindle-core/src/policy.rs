@@ -42,7 +42,6 @@ pub struct Row {
     pub advise_split: bool,
 }
 
-/// The policy table.
 pub fn row(cause: &Cause) -> Row {
     let (counts, next, advise_split) = match cause {
         Cause::Completed => (true, Next::Nothing, false),

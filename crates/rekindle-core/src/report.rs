@@ -65,12 +65,10 @@ pub enum Report {
         /// The outcome in the agent's words.
         result: Option<String>,
     },
-    /// It gives a task up.
     Fail {
         task: TaskId,
         reason: String,
     },
-    /// It says where it stands.
     Checkpoint {
         task: TaskId,
         checkpoint: Checkpoint,
@@ -79,7 +77,6 @@ pub enum Report {
         /// The task that waits for the answer.
         task: TaskId,
         text: String,
-        /// Answers to choose from.
         options: Vec<String>,
         /// What a person needs to know to answer.
         context: String,
@@ -87,7 +84,6 @@ pub enum Report {
     /// It breaks a task into smaller ones, to be worked through in order.
     Split {
         task: TaskId,
-        /// The parts, in order.
         subtasks: Vec<String>,
     },
     /// A reviewer's verdict on a task's work.
@@ -101,7 +97,6 @@ pub enum Report {
         #[serde(flatten)]
         findings: Findings,
     },
-    /// It notes a decision.
     Note {
         text: String,
     },
@@ -123,11 +118,9 @@ impl Report {
     }
 }
 
-/// What a reviewer decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The work is good.
     Pass,
     /// It goes back to the developer.
     Fail,
@@ -222,7 +215,6 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Whether everything is proven.
     pub fn passed(&self) -> bool {
         self.missing_artifacts.is_empty()
             && self.checks.iter().all(|check| check.passed)

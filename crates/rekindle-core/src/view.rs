@@ -36,7 +36,6 @@ pub struct RunRow {
     pub id: String,
     pub plan: String,
     pub title: String,
-    /// Where the plan's file lies.
     pub plan_path: String,
     /// `created`, `running`, `pausing`, `paused`, `waiting` (paused, goes on by itself), `complete` or `failed`.
     pub state: String,
@@ -84,7 +83,6 @@ pub struct TaskRow {
     /// The agent that works on it or would.
     pub agent: Option<AgentName>,
     pub wave: u32,
-    /// Why the last attempt ended.
     pub cause: Option<String>,
     /// In words: what it waits for, or why it ended as it did.
     pub reason: Option<String>,
@@ -105,7 +103,6 @@ pub struct TaskRow {
     pub not_before: Option<Time>,
     /// Where its agent said it stood.
     pub checkpoint: Option<Checkpoint>,
-    /// What the last checks saw.
     pub evidence: Option<Evidence>,
     /// Compactions of agents while they were at it.
     #[serde(default)]
@@ -149,14 +146,12 @@ pub struct TaskRow {
     /// What the person told its agent, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub told: Vec<ToldRow>,
-    /// The person holds it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attached: Option<AttachedRow>,
 }
 
 impl TaskRow {
     /// That a person decided how it ended, in words.
-    #[must_use]
     pub fn decided(&self) -> Option<&'static str> {
         match self.state.as_str() {
             _ if !self.by_operator => None,
@@ -183,7 +178,6 @@ impl TaskRow {
 /// Rows that events have changed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Touched {
-    /// The run's row.
     pub run: bool,
     pub tasks: BTreeSet<TaskId>,
     pub attempts: BTreeSet<AttemptId>,

@@ -35,12 +35,10 @@ const COMPLAINTS: usize = 16;
 pub enum Kind {
     /// A person has to do something: answer, or see to what failed.
     NeedsYou,
-    /// The run is over.
     Finished,
 }
 
 impl Kind {
-    /// Its name, for programs.
     pub fn name(self) -> &'static str {
         match self {
             Self::NeedsYou => "needs_you",
@@ -52,12 +50,10 @@ impl Kind {
 /// Where the end of a run is told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Finished {
-    /// Nowhere.
     Off,
     /// Where the person sits: the bell and the desktop.
     #[default]
     Local,
-    /// Through every channel.
     All,
 }
 
@@ -80,7 +76,6 @@ impl Finished {
 pub struct Alert {
     pub kind: Kind,
     pub text: String,
-    /// The commands to choose from.
     pub choices: Vec<String>,
     pub run: String,
     pub plan: String,

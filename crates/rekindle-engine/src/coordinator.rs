@@ -54,10 +54,8 @@ const OUTPUT_WINDOW_MS: u64 = 15;
 /// Left in the state directory when damage was seen: the next start then checks everything, whatever its size.
 const SUSPECT: &str = "suspect";
 
-/// Everything a coordinator needs.
 pub struct Setup {
     pub dir: StateDir,
-    /// Where agents work.
     pub workspace: PathBuf,
     /// Whether agents work apart.
     pub isolation: Isolation,
@@ -118,19 +116,15 @@ pub enum Error {
     /// The state directory cannot be used, or another coordinator holds it.
     #[error(transparent)]
     StateDir(#[from] state_dir::Error),
-    /// The store cannot be used.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// The state cannot be loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
     /// The operating system refused something else.
     #[error("{what}: {source}")]
     Os { what: &'static str, source: std::io::Error },
-    /// Its state directory was deleted.
     #[error("{} was deleted while its run was going on, as git clean -fdx does; its agents are being ended", .0.display())]
     Deleted(PathBuf),
-    /// The run cannot be begun.
     #[error("{0}")]
     Refused(String),
     /// Bundles exist of attempts that the log does not know: a person has to say what is to become of that.

@@ -53,7 +53,6 @@ pub struct Settings {
     pub log_context_lines: usize,
     /// Largest prompt.
     pub brief_budget_bytes: usize,
-    /// Where agents work.
     pub workspace: String,
     /// Where `build-status--{slug}.md` lies.
     pub build_status_path: String,
@@ -275,7 +274,6 @@ impl<W: World> Driver<W> {
         &self.heard_from
     }
 
-    /// What the run waits for.
     pub fn standstill(&self) -> Standstill {
         decide::standstill(&self.state)
     }

@@ -21,9 +21,6 @@ pub const RESTORE: &str = "restore";
 
 /// What a person has to decide about lost attempts, if anything. While a coordinator lives there is nothing: it was decided before
 /// it began.
-///
-/// # Errors
-/// When the log or the lock cannot be looked at.
 pub fn question(dir: &StateDir, log: Option<&dyn Read>) -> Result<Option<Lost>, Error> {
     let Some(highest) = real::highest_bundle(dir.path()).filter(|highest| *highest > forgotten(dir.path())) else {
         return Ok(None);
@@ -53,9 +50,6 @@ fn last_known(log: Option<&dyn Read>) -> Result<u64, Error> {
 }
 
 /// Puts down that a person goes on without attempts up to one.
-///
-/// # Errors
-/// When that cannot be written.
 pub fn forget(state_dir: &Path, highest: u64) -> io::Result<()> {
     atomic::save(state_dir, FORGOTTEN, format!("{highest}\n").as_bytes())
 }

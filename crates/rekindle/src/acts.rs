@@ -22,18 +22,14 @@ use crate::project::Project;
 pub(crate) enum Act {
     /// Open a task that has ended again.
     Retry(TaskId),
-    /// Open every failed task again.
     RetryFailed(Vec<TaskId>),
-    /// Leave a task out.
     Skip(TaskId),
-    /// Break a task into parts.
     Split(TaskId, Vec<String>),
     /// Stop a task's agent and give the task up until it is retried.
     Stop(TaskId),
     /// Stop an agent and replace it.
     Recover(String),
     Answer(QuestionId, String),
-    /// Pause the run.
     Pause,
     /// Go on with a run that nobody coordinates.
     Resume,
@@ -45,7 +41,6 @@ pub(crate) enum Act {
     Undo(u64),
     /// Add a task to the run.
     Add(Addition),
-    /// Change a task.
     Edit(TaskId, Box<TaskEdit>),
 }
 
@@ -65,7 +60,6 @@ pub(crate) struct Addition {
 
 impl Act {
     /// The verb, for a menu and a key.
-    #[must_use]
     pub(crate) fn verb(&self) -> &'static str {
         match self {
             Self::Retry(_) => "retry",
@@ -87,7 +81,6 @@ impl Act {
     }
 
     /// What it has to be told before, one line for each, and how many lines at least; nothing where it needs none.
-    #[must_use]
     pub(crate) fn asks_for(&self) -> Option<(&'static str, usize)> {
         match self {
             Self::Split(..) => Some(("Its parts, one per line", 2)),
@@ -126,13 +119,11 @@ impl Act {
     }
 
     /// Whether it is done only after a person has said yes to what it will do.
-    #[must_use]
     pub(crate) fn asks_first(&self) -> bool {
         !matches!(self, Self::Answer(..) | Self::Tell(..) | Self::Undo(_))
     }
 
     /// Why it makes no sense now; nothing when it does.
-    #[must_use]
     pub(crate) fn refusal(&self, picture: &Picture) -> Option<String> {
         let ended = |task: &TaskRow| matches!(task.state.as_str(), "complete" | "failed" | "skipped");
         let find = |id: &TaskId| picture.task(id.as_str());
@@ -185,7 +176,6 @@ impl Act {
     }
 
     /// What it will do, in a sentence or two.
-    #[must_use]
     pub(crate) fn consequence(&self, picture: &Picture) -> String {
         let live = |id: &TaskId| picture.at_work(id).map(|attempt| attempt.name.to_string());
         let stopped = |id: &TaskId| live(id).map(|agent| format!(" Its agent {agent} is stopped.")).unwrap_or_default();
@@ -254,9 +244,6 @@ impl Act {
     }
 
     /// Orders it, and says what became of it.
-    ///
-    /// # Errors
-    /// When it is refused.
     pub(crate) fn perform(&self, project: &Project) -> Result<String> {
         if *self == Self::Resume {
             return resume(project);

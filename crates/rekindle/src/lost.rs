@@ -21,9 +21,6 @@ const ABOUT: &str = "state";
 const ASKS: &str = "rekindle";
 
 /// The question, while it is open.
-///
-/// # Errors
-/// When the log cannot be read.
 pub(crate) fn question(dir: &StateDir, reader: Option<&SqliteReader>) -> Result<Option<QuestionRow>> {
     let found = lost::question(dir, reader.map(|reader| reader as &dyn Read))?;
     Ok(found.and_then(|lost| row(dir, &lost)))
@@ -61,10 +58,6 @@ pub(crate) fn refusal(lost: &Lost) -> CliError {
         .hint("or go on without what was lost: rekindle answer 0 forget, or rekindle run PLAN --forget-lost")
 }
 
-/// Takes the answer.
-///
-/// # Errors
-/// When it is none of the two, the log is still lost, or an agent of a lost attempt still works.
 pub(crate) fn answer(dir: &StateDir, text: &str) -> Result<()> {
     let there = dir.database().try_exists().unwrap_or(true);
     let reader = if there { Some(SqliteReader::open(dir)?) } else { None };
@@ -101,9 +94,6 @@ pub(crate) struct LostLook {
 
 impl LostLook {
     /// Puts the question, while it is open, in front of the others. A living coordinator has settled it.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub(crate) fn add_to(
         &mut self,
         questions: &mut Vec<QuestionRow>,

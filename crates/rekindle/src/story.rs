@@ -38,13 +38,11 @@ pub(crate) struct Told {
 }
 
 /// The event's body, where this version knows it.
-#[must_use]
 pub(crate) fn body(event: &StoredEvent) -> Option<Body> {
     Body::from_parts(&event.kind, &event.details).ok()
 }
 
 /// The attempt that a fact names.
-#[must_use]
 pub(crate) fn attempt_of(body: &Body) -> Option<AttemptId> {
     match body {
         Body::Attempt(AttemptEvent::Dispatched { attempt, .. } | AttemptEvent::AgentStarted { attempt, .. })
@@ -96,7 +94,6 @@ pub(crate) fn attempt_of(body: &Body) -> Option<AttemptId> {
     }
 }
 
-#[must_use]
 pub(crate) fn tell(event: &StoredEvent) -> Told {
     let known = body(event).map(|body| tell_known(&body, Time(event.time_ms)));
     let (verb, tone, text) = known.unwrap_or_else(|| ("EVENT", Tone::Dim, details(event)));
@@ -306,7 +303,6 @@ fn changed_words(parts: &[ChangedPart]) -> String {
 }
 
 /// What a decision rests on, a line each.
-#[must_use]
 pub(crate) fn evidence(body: &Body) -> Vec<String> {
     match body {
         Body::Task(TaskEvent::ChecksFinished { evidence, .. }) => of_checks(evidence),
@@ -353,7 +349,6 @@ pub(crate) fn evidence(body: &Body) -> Vec<String> {
 }
 
 /// What checks saw: each with its outcome, and the output of those that failed.
-#[must_use]
 pub(crate) fn of_checks(evidence: &Evidence) -> Vec<String> {
     let mut lines = Vec::new();
     for check in &evidence.checks {
@@ -421,7 +416,6 @@ fn through(door: Channel) -> &'static str {
 }
 
 /// How a process ended.
-#[must_use]
 pub(crate) fn ended(code: Option<i32>, signal: Option<i32>) -> String {
     match (code, signal) {
         (_, Some(signal)) => format!("ended by signal {signal}"),
@@ -431,7 +425,6 @@ pub(crate) fn ended(code: Option<i32>, signal: Option<i32>) -> String {
 }
 
 /// How a process ended, by its exit record.
-#[must_use]
 pub(crate) fn exited(exit: &Exit) -> String {
     if let Some(error) = &exit.start_error {
         return format!("could not be started: {error}");

@@ -49,7 +49,6 @@ pub(crate) fn probe(wait: &WaitRow, now: Time) -> String {
 }
 
 /// What goes on with a run that nobody coordinates. The plan's path is as one would type it here.
-#[must_use]
 pub(crate) fn interrupted(run: &RunRow) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     let plan = Path::new(&run.plan_path);
@@ -58,7 +57,6 @@ pub(crate) fn interrupted(run: &RunRow) -> String {
 }
 
 /// What a task waits for.
-#[must_use]
 pub(crate) fn words(waits: &WaitsFor, task: &TaskRow, run: &RunRow, now: Time) -> String {
     match waits {
         WaitsFor::Task { tasks, because: Because::Plan } => format!("after {}", names(tasks)),

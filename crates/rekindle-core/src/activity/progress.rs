@@ -70,10 +70,8 @@ pub(super) struct Progress {
     gap: u32,
 }
 
-/// What one call brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Brought {
-    /// Something that was not known.
     News,
     /// Something else than the last time, made of what was known; or a change whose effect cannot be seen.
     Movement,

@@ -11,7 +11,6 @@ use crate::state::{AttemptPhase, RunPhase, State, Task, TaskState};
 /// What a run that is not over waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standstill {
-    /// Agents or checks are running.
     Working,
     /// A backoff or a breaker.
     Time,
@@ -23,7 +22,6 @@ pub enum Standstill {
     Over,
 }
 
-/// What the run waits for.
 pub fn standstill(state: &State) -> Standstill {
     let at_work = state.attempts.values().any(|attempt| attempt.phase != AttemptPhase::Ended)
         || state.begun().any(|(_, task)| task.is_being_proven())

@@ -31,7 +31,6 @@ const ALERT_EVERY_MS: u64 = 10 * 60 * 1000;
 /// Refusals in a row after which a run that is not to wait is paused when no agent is running.
 const PAUSE_STRIKES: u32 = 4;
 
-/// The machine was looked at.
 pub(super) fn pressure_seen(turn: &mut Turn<'_>, short: Option<Refusal>) -> Reply {
     let by_look = turn.state.held.is_some() && turn.state.hold.until.is_none();
     match short {

@@ -97,7 +97,6 @@ fn refuse_words(task: &PlanTask) -> Result<(), String> {
     Ok(())
 }
 
-/// Changes a task.
 pub(super) fn edit(turn: &mut Turn<'_>, id: &TaskId, edit: TaskEdit) -> Reply {
     let (Some(known), Some(old)) = (turn.state.tasks.get(id), turn.state.plan_task(id)) else {
         return Reply::Refused { reason: format!("there is no task {id} in this run") };

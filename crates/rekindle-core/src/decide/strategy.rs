@@ -22,10 +22,8 @@ pub const OVERLOADED_RESUMES: usize = 3;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     pub strategy: Strategy,
-    /// The CLI session to resume.
     pub session: Option<String>,
     pub asks_for_report: bool,
-    /// Why, in words.
     pub reason: String,
 }
 

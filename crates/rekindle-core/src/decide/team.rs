@@ -14,7 +14,6 @@ use crate::time::Time;
 /// How long an agent has to answer a status check.
 const ANSWER_MS: u64 = 30_000;
 
-/// How all living agents stand.
 pub(super) fn standing(state: &State) -> TeamStanding {
     let mut team = TeamStanding::default();
     for class in state.live_attempts().filter_map(|(id, _)| class_of(state, id)) {

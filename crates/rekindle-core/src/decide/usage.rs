@@ -30,7 +30,6 @@ pub(super) fn may_dispatch(turn: &mut Turn<'_>) -> bool {
     fresh
 }
 
-/// The user's command answered.
 pub(super) fn seen(turn: &mut Turn<'_>, left: UsageLeft) -> Reply {
     if !turn.state.usage.asking {
         return Reply::Already;

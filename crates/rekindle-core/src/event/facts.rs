@@ -20,15 +20,12 @@ pub struct Recovery {
     pub events_reconciled: u32,
     /// Agents that were still alive and were adopted.
     pub adopted: u32,
-    /// Agents that had finished meanwhile.
     pub finished: u32,
-    /// Completions that are validated again.
     #[serde(default)]
     pub to_validate: u32,
     /// Time of the newest event before.
     #[serde(default)]
     pub saved_at: Time,
-    /// How far the run is.
     #[serde(default)]
     pub progress: Progress,
 }
@@ -52,9 +49,7 @@ pub struct Held {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pause {
     pub reason: PauseReason,
-    /// Usage left, where known.
     pub remaining_percent: Option<u8>,
-    /// When usage resets, where known.
     pub resets_at: Option<Time>,
     /// When the run goes on by itself, where it does.
     #[serde(default)]
@@ -62,17 +57,14 @@ pub struct Pause {
     /// Which try since the reset that comes then, from 1; 0 where the run waits for something else.
     #[serde(default)]
     pub probe: u32,
-    /// How far the run is.
     #[serde(default)]
     pub progress: Progress,
 }
 
-/// A paused run goes on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resume {
     /// How often by now.
     pub resume_count: u32,
-    /// Completions that are validated again.
     pub tasks_to_revalidate: u32,
     #[serde(default)]
     pub reason: Option<PauseReason>,
@@ -87,12 +79,10 @@ pub struct CompactionOver {
     pub compaction_number: u32,
     /// Whether the whole plan was put before the agent again.
     pub full_reload: bool,
-    /// How far the run is.
     #[serde(default)]
     pub progress: Progress,
 }
 
-/// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finish {
     pub outcome: Outcome,
@@ -128,8 +118,6 @@ pub struct Added {
 }
 
 impl Added {
-    /// Whether a person added it.
-    #[must_use]
     pub fn is_by_hand(&self) -> bool {
         self.parent.is_none() && !self.health
     }
@@ -139,7 +127,6 @@ impl Added {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EnvironmentsDiffer {
     pub passed: Vec<String>,
-    /// Where something failed, and what.
     pub failed: Vec<FailedEnvironment>,
 }
 
@@ -163,11 +150,9 @@ pub struct UsageLeft {
 /// The branch that a run's accepted work goes to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkBranch {
-    /// Its name.
     pub branch: String,
     /// The commit that it was at.
     pub base: String,
-    /// What a person should know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -238,7 +223,6 @@ pub struct GateClosed {
     /// The question that a person has to answer.
     #[serde(default)]
     pub question: Option<QuestionId>,
-    /// How often in a row.
     pub strikes: u32,
     /// The reset that was named, where one was.
     #[serde(default)]
@@ -260,7 +244,6 @@ pub struct CompactionNear {
     pub attempt: AttemptId,
     /// Which compaction of the session this is.
     pub compaction_number: u32,
-    /// Context left in percent.
     pub context_remaining: u8,
 }
 

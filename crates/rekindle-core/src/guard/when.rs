@@ -8,7 +8,6 @@ use super::session::Session;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Chance<'a> {
     Begins(Beginning),
-    /// The person has typed something.
     Prompt(&'a str),
     Tool,
 }
@@ -32,7 +31,6 @@ pub enum Occasion {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Telling {
     pub occasion: Occasion,
-    /// The compactions so far.
     pub compaction: u32,
     /// With the whole plan: after every second compaction, when what was lost adds up.
     pub full: bool,

@@ -32,7 +32,6 @@ const NOTE_MAX_BYTES: usize = 400;
 /// Most things that one remark names.
 const PASSED_MAX: usize = 12;
 
-/// Reads a document.
 pub(super) fn read(source: &Source) -> Result<Draft, ImportError> {
     let text = only_file(source).replace("\r\n", "\n").replace('\r', "\n");
     let text = boxes::written_out(text.trim_start_matches('\u{feff}'));

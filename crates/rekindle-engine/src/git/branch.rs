@@ -12,7 +12,6 @@ const NAMES_MAX: u32 = 1_000;
 #[derive(Clone, Copy, Debug)]
 pub enum Start<'a> {
     New,
-    /// A run that goes on.
     Continue {
         branch: &'a str,
         /// The newest commit on it that the caller knows of.
@@ -26,7 +25,6 @@ pub struct Base {
     /// Its branch, without `refs/heads/`.
     pub branch: String,
     pub commit: String,
-    /// What a person should know.
     pub notes: Vec<String>,
 }
 

@@ -22,7 +22,6 @@ pub struct Workspace {
     pub head: String,
     /// Whether it was made just now.
     pub made: bool,
-    /// What a person should know.
     pub notes: Vec<String>,
 }
 

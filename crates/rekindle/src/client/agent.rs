@@ -32,10 +32,8 @@ const PERSON_PATIENCE: Duration = Duration::from_secs(10 * 60);
 /// Shortest and longest pause before a coordinator that is away is looked for again.
 const BACKOFF_MS: (u32, u32) = (100, 5_000);
 
-/// What became of a report.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// The coordinator answered.
     Answered(Response),
     /// There is none; the report stands in this file.
     Kept(PathBuf),

@@ -25,14 +25,8 @@ const STOPPED_PATIENCE: Duration = Duration::from_secs(2);
 /// Why a call was not answered.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Away {
-    /// Nobody listens.
     #[error("no coordinator listens on {path}")]
-    Nobody {
-        /// The socket.
-        path: PathBuf,
-        /// What the operating system said.
-        source: io::Error,
-    },
+    Nobody { path: PathBuf, source: io::Error },
     /// The connection broke: the call may have been taken.
     #[error("the coordinator ended before it answered")]
     Lost(#[source] io::Error),

@@ -29,7 +29,6 @@ const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
 /// What an order changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// It was taken.
     Now,
     /// Nothing changed: it was already done.
     Already,

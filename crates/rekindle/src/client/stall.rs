@@ -47,7 +47,6 @@ impl Stall {
         }
     }
 
-    /// What to do about it.
     pub(crate) fn hint(&self) -> String {
         match (self.state, self.pid) {
             (Some('T'), Some(pid)) => format!("let it continue: kill -CONT {pid}"),

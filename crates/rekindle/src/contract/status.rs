@@ -26,7 +26,6 @@ use crate::view::{REPAIR, RunView, Spent, View, newest_of_each};
 /// The version of the JSON; a field may be added under the same one.
 const SCHEMA_VERSION: u32 = 1;
 
-/// Everything, for programs.
 #[derive(Serialize)]
 pub(crate) struct StatusJson {
     schema_version: u32,
@@ -150,7 +149,6 @@ struct TaskJson {
     merged: Option<String>,
     /// What the person told its agent.
     told: Vec<ToldJson>,
-    /// The person holds it.
     attached: Option<AttachedJson>,
     /// What an open task that nobody is at waits for: `kind` is `task`, `wave`, `slot`, `account`, `person`, `set_up`, `machine`
     /// or `time`.

@@ -50,8 +50,6 @@ const NOW: f64 = 64.0;
 /// Most lanes: more is a list, not a picture.
 const LANES_MAX: usize = 400;
 
-/// The timeline of a run.
-#[must_use]
 pub(crate) fn timeline(picture: &Picture, links: Links) -> Markup {
     if picture.tasks.is_empty() {
         return html! { p.empty { "There are no tasks to draw." } };

@@ -15,12 +15,9 @@ use crate::client::Agent;
 use crate::client::agent::Outcome;
 use crate::error::{CliError, Kind};
 
-/// What a call asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// The agent's tasks.
     List,
-    /// A sign of life.
     Heartbeat,
     Report(Report),
 }

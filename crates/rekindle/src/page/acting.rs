@@ -24,7 +24,6 @@ pub(super) fn button(visit: &Visit<'_>, picture: &Picture, act: &Act, label: &st
 }
 
 /// Where an act is ordered.
-#[must_use]
 pub(crate) fn place(act: &Act) -> String {
     match act {
         Act::Retry(id) => format!("/api/tasks/{}/retry", encoded(id.as_str())),
@@ -45,7 +44,6 @@ pub(crate) fn place(act: &Act) -> String {
 }
 
 /// An edit of a task's checks, before it is said which.
-#[must_use]
 pub(crate) fn other_checks() -> TaskEdit {
     TaskEdit { accept: Some(Vec::new()), ..TaskEdit::default() }
 }

@@ -148,7 +148,6 @@ fn gone() -> Markup {
     }
 }
 
-/// How the run stands.
 pub(super) fn run_state(picture: &Picture) -> Markup {
     let nobody = picture.coordinator.is_none();
     let (symbol, word, tone) = match picture.run.state.as_str() {

@@ -51,7 +51,6 @@ pub(super) fn tell(fact: &PersonEvent) -> Parts {
 }
 
 /// An order in a few words.
-#[must_use]
 pub(crate) fn order_words(order: &Undoable) -> String {
     match order {
         Undoable::Skip { task, .. } => format!("skip {task}"),

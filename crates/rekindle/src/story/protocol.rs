@@ -78,7 +78,6 @@ fn verdict(given: &GivenVerdict) -> Parts {
 }
 
 /// Who sent work back, in words.
-#[must_use]
 pub(crate) fn sent_by(rework: &Rework) -> &'static str {
     match rework.source {
         ReworkSource::Critic => "the critic",
@@ -135,7 +134,6 @@ fn usage(left: UsageLeft, now: Time) -> Parts {
 }
 
 /// What a decision rests on, a line each.
-#[must_use]
 pub(crate) fn evidence(body: &Body) -> Vec<String> {
     let listed = |label: &'static str, items: &[String]| -> Vec<String> {
         items.iter().map(|item| format!("{label}: {item}")).collect()

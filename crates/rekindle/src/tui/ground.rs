@@ -31,7 +31,6 @@ pub(super) struct Ground {
 }
 
 impl Ground {
-    /// Takes a key.
     pub(super) fn hear(&mut self, key: KeyEvent) -> Heard {
         let alt = key.modifiers.contains(KeyModifiers::ALT);
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);

@@ -68,7 +68,6 @@ struct Events {
 
 impl Reader {
     /// A reader of a run, the newest where none is named, that tells its news through a channel.
-    #[must_use]
     pub(super) fn new(run: Option<String>, news: SyncSender<News>) -> Self {
         Self {
             news,
@@ -332,7 +331,6 @@ impl Events {
 }
 
 /// An error on one line.
-#[must_use]
 pub(super) fn words(error: &CliError) -> String {
     let parts = std::iter::once(&error.message).chain(&error.causes).chain(&error.hints);
     one_line(&parts.filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(": "))

@@ -23,7 +23,6 @@ use crate::error::{CliError, Result};
 /// How long a signal waits for the screen to be given back in order before it is done by force.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Whether the terminal is ours.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// The terminal while it is ours.
@@ -32,10 +31,6 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    /// Takes the terminal over.
-    ///
-    /// # Errors
-    /// When it cannot be.
     pub(super) fn take() -> Result<Self> {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
@@ -53,24 +48,16 @@ impl Screen {
     }
 
     /// Columns and rows.
-    #[must_use]
     pub(super) fn size(&self) -> (u16, u16) {
         self.terminal.size().map_or((0, 0), |size| (size.width, size.height))
     }
 
-    /// Draws.
-    ///
-    /// # Errors
-    /// When the terminal has gone.
     pub(super) fn draw(&mut self, app: &App) -> Result<()> {
         let drawn = self.terminal.draw(|frame| draw(app, frame));
         drawn.map(|_| ()).map_err(|error| CliError::internal("the terminal cannot be drawn on").because(&error))
     }
 
     /// Gives the terminal to the shell until the person comes back.
-    ///
-    /// # Errors
-    /// When it cannot be taken again.
     pub(super) fn suspend(&mut self) -> Result<()> {
         give_back();
         let again = signal_hook::low_level::raise(SIGTSTP).and_then(|()| take()).and_then(|()| self.terminal.clear());
@@ -98,7 +85,6 @@ impl Drop for Screen {
     }
 }
 
-/// Takes the terminal.
 fn take() -> io::Result<()> {
     TAKEN.store(true, Ordering::SeqCst);
     enable_raw_mode()?;
@@ -122,10 +108,6 @@ pub(super) struct Ending {
 }
 
 impl Ending {
-    /// Watches for signals.
-    ///
-    /// # Errors
-    /// When the system refuses.
     pub(super) fn watch() -> Result<Self> {
         let failed = |error: io::Error| CliError::internal("signals cannot be watched").because(&error);
         let mut signals = Signals::new([SIGTERM, SIGHUP, SIGINT]).map_err(failed)?;
@@ -143,7 +125,6 @@ impl Ending {
     }
 
     /// Whether one came.
-    #[must_use]
     pub(super) fn is_asked(&self) -> bool {
         self.asked.load(Ordering::SeqCst)
     }

@@ -54,7 +54,6 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// One without a hint.
     pub(crate) fn new(status: StatusCode, error: impl Into<String>) -> Self {
         Self { status, error: error.into(), hint: None, link: None }
     }

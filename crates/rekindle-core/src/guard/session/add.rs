@@ -10,7 +10,6 @@ use crate::guard::fact::{Beginning, CALL_MAX_BYTES, Fact, Outcome, TaskStatus, b
 use crate::guard::recovery::HEADING;
 use crate::guard::worth;
 
-/// Who told a fact.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ToldBy {
     /// The program's transcript, in the order of the conversation.

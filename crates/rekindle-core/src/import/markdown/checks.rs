@@ -82,7 +82,6 @@ pub(super) fn of_field(tree: &Tree<'_>, field: &Field, found: &mut Found) {
     }
 }
 
-/// The commands of a text.
 pub(super) fn in_text(text: &str, found: &mut Found) {
     let joined = text.replace('\n', " ");
     if !joined.contains('`') {

@@ -59,7 +59,6 @@ pub(super) struct GroupAt {
     pub(super) parent: Option<usize>,
 }
 
-/// What was found.
 #[derive(Debug, Default)]
 pub(super) struct Chosen {
     pub(super) title: Option<usize>,

@@ -38,7 +38,6 @@ const SUMMARIES_MAX: usize = 1024;
 /// The tools that change files, run commands or let another agent do so.
 const ACTING: [&str; 6] = ["run_shell_command", "write_file", "replace", "edit", "invoke_agent", "save_memory"];
 
-/// Reads one attempt's lines.
 #[derive(Default)]
 pub(super) struct GeminiReader {
     /// When this process began, as its first line says; what is older in the transcript is another process's.

@@ -42,14 +42,12 @@ const LAST_LOOK_MS: u64 = 10_000;
 /// What a run is to be, written down for a process that may be another one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Spec {
-    /// The run's directory.
     pub dir: PathBuf,
     pub root: PathBuf,
     pub fault: Fault,
     pub round: u32,
     /// What chance goes by.
     pub seed: u64,
-    /// How long it may take.
     pub budget_ms: u64,
     /// Tasks that are open at its start.
     pub tasks: Vec<String>,

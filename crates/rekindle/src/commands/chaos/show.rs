@@ -75,7 +75,6 @@ struct PromiseJson<'a> {
     broken: Vec<BrokenJson<'a>>,
 }
 
-/// What breaks it, for programs.
 #[derive(Serialize)]
 struct BrokenJson<'a> {
     fault: Fault,
@@ -84,7 +83,6 @@ struct BrokenJson<'a> {
     dir: &'a Path,
 }
 
-/// A run, for programs.
 #[derive(Serialize)]
 struct RunJson<'a> {
     fault: Fault,
@@ -95,7 +93,6 @@ struct RunJson<'a> {
     broken: bool,
 }
 
-/// Everything, for programs.
 #[derive(Serialize)]
 struct ChaosJson<'a> {
     schema_version: u32,

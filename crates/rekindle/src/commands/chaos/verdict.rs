@@ -95,7 +95,6 @@ pub(super) struct Evidence {
     pub hits: Vec<(u64, Vec<String>)>,
     /// Events that could be read before something died.
     pub seen: BTreeMap<u64, Hash>,
-    /// How the last coordinator ended.
     pub exit: Option<i32>,
     /// The time was over before the run was.
     pub gave_up: bool,
@@ -169,7 +168,6 @@ pub(super) fn events(project: &Project) -> Result<Vec<StoredEvent>> {
 }
 
 /// Looks at every promise.
-#[must_use]
 pub(super) fn judge(spec: &Spec, project: &Project, evidence: &mut Evidence) -> Vec<Finding> {
     if let Err(error) = gather(spec, project, evidence) {
         let broken = vec![format!("the state cannot be read in the end: {}", error.message)];

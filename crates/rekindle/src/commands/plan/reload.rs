@@ -83,7 +83,6 @@ struct DiffJson<'a> {
 struct EntryJson {
     id: TaskId,
     title: String,
-    /// What is different in it.
     changed: Vec<&'static str>,
     /// `starts`, `stays`, `reopened`, `proven`, `complete` or `skipped`.
     then: &'static str,
@@ -102,7 +101,6 @@ fn compared(state: &State, plan: &Plan) -> Result<Difference> {
     reload::compare(state, plan).map_err(CliError::refused)
 }
 
-/// Shows a difference.
 pub(super) fn diff(args: &DiffArgs, context: &Context) -> Result<Exit> {
     let state = state_of(&context.project)?;
     let file = file_of(&state, args.plan.as_deref())?;
@@ -131,7 +129,6 @@ pub(super) fn diff(args: &DiffArgs, context: &Context) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// Takes a changed file over.
 pub(super) fn reload(args: &ReloadArgs, context: &Context) -> Result<Exit> {
     let state = state_of(&context.project)?;
     let file = file_of(&state, args.plan.as_deref())?;
@@ -180,7 +177,6 @@ fn check(file: &PlanFile, plan: &Plan, context: &Context) -> Result<()> {
     config.check_plan(plan, std::env::var_os("PATH").as_deref(), &context.project.root)
 }
 
-/// Gives the order.
 fn take(plan: &Plan, context: &Context) -> Result<()> {
     let order = Order::Reload { plan: Box::new(plan.clone()) };
     let long = serde_json::to_vec(&order).map_or(0, |text| text.len()) + 1024 > LINE_LIMIT;
@@ -197,9 +193,6 @@ fn take(plan: &Plan, context: &Context) -> Result<()> {
 
 /// Tells that a plan's file has changed and offers to take it over: a terminal is asked, anybody else gets the command. Whether it
 /// was taken over.
-///
-/// # Errors
-/// When it was to be taken over and could not be.
 pub(crate) fn offer(file: &PlanFile, plan: &Plan, context: &Context) -> Result<bool> {
     let Ok(state) = state_of(&context.project) else { return Ok(false) };
     let finished = state.run.as_ref().is_some_and(|run| matches!(run.phase, RunPhase::Finished(_)));
@@ -237,7 +230,6 @@ pub(crate) fn offer(file: &PlanFile, plan: &Plan, context: &Context) -> Result<b
     Ok(false)
 }
 
-/// Writes the present plan.
 pub(super) fn export(args: &ExportArgs, context: &Context) -> Result<Exit> {
     let state = state_of(&context.project)?;
     let Some(plan) = state.present_plan() else { return Err(CliError::usage("there is no run here")) };

@@ -37,7 +37,6 @@ const OWNER_PAUSE_MS: u32 = 50;
 /// How long it may take to say that it is there; a stopped one is not waited for long.
 const OWNER_PATIENCE: Duration = Duration::from_millis(200);
 
-/// What is to be done.
 pub(super) enum Prepared {
     /// A coordinator runs this plan already.
     Attach,
@@ -45,7 +44,6 @@ pub(super) enum Prepared {
     Over(Exit),
     /// The run was finished earlier, and its summary has been told.
     Told(Exit),
-    /// Coordinate it here.
     Coordinate(Box<Setup>),
     /// The state cannot be read before it is repaired, which the coordinator in the background does.
     RepairInBackground,
@@ -57,7 +55,6 @@ enum PlanMatch {
     Read(Option<Box<Run>>),
     /// It could only be read by opening it: it was damaged and is held now.
     Opened(Box<Opened>),
-    /// It cannot be read.
     Unreadable,
 }
 
@@ -207,7 +204,6 @@ pub(super) fn for_resume(options: &RunOptions, context: &Context) -> Result<Prep
 }
 
 /// How a run that stands like this ends `run`.
-#[must_use]
 pub(super) fn exit_of(phase: RunPhase) -> Exit {
     use rekindle_core::event::PauseReason;
     match phase {

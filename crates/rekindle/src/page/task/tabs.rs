@@ -130,7 +130,6 @@ fn verdict_of(picture: &Picture, task: &TaskRow, given: &GivenVerdict) -> Markup
     }
 }
 
-/// What the task changes.
 pub(super) fn diff(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Result<Markup> {
     let Some(diff) = diff::of(&visit.site.project, picture, task)? else {
         return Ok(

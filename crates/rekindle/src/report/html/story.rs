@@ -25,7 +25,6 @@ const EVIDENCE_MAX: usize = 30;
 /// Longest line of evidence, in columns.
 const EVIDENCE_COLUMNS: usize = 400;
 
-/// The story.
 pub(super) fn section(task: &TaskReport, picture: &Picture, newest: &Newest) -> Markup {
     let row = &task.row;
     let failed = row.state == "failed";

@@ -58,7 +58,6 @@ fn line_of(pieces: Vec<Piece>, gap: &'static str) -> Line<'static> {
     Line::from(spans)
 }
 
-/// How the run stands.
 pub(super) fn header(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let width = usize::from(area.width).saturating_sub(2);
     let Some(picture) = &app.picture else {
