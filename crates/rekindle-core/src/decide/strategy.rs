@@ -142,7 +142,7 @@ fn resumable(state: &State, last: &Attempt, cause: &Cause) -> Result<(String, St
         | Cause::HostLost
         | Cause::StoppedByOperator => {}
     }
-    // One that ended before it named its session was to go on with this one.
+    // One that ended before it named its session was to continue this one.
     let Some(session) = last.cli_session.session.clone().or_else(|| last.cli_session.resumes.clone()) else {
         return Err("its session is not known".to_owned());
     };
