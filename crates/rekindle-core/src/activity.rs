@@ -110,7 +110,7 @@ pub enum Problem {
     ContextFull,
     /// The program gave up because it compacted again and again.
     CompactionLoop,
-    /// The program noticed by itself that the model goes round in circles, and gave up.
+    /// The program noticed by itself that the model loops, and gave up.
     Looping,
     /// The CLI session that was to be resumed is not there.
     SessionGone,
@@ -188,7 +188,7 @@ pub enum StreamEvent {
         /// Whether it says that it worked.
         ok: bool,
     },
-    /// It goes round in circles.
+    /// It loops.
     Stalled {
         /// How often it went round, in calls.
         times: u32,

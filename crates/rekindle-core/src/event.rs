@@ -75,7 +75,7 @@ pub enum PauseReason {
 }
 
 impl PauseReason {
-    /// Whether the run goes on by itself, without an operator.
+    /// Whether the run resumes by itself, without an operator.
     pub fn ends_by_itself(self) -> bool {
         matches!(self, Self::UsageLimit | Self::SystemError)
     }

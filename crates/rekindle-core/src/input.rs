@@ -126,7 +126,7 @@ pub enum Input {
         epoch: Epoch,
         outcome: MergeOutcome,
     },
-    /// Bundles of attempts stand in the state directory that the log does not know, and a person said to go on without them.
+    /// Bundles of attempts stand in the state directory that the log does not know, and a person said to continue without them.
     AttemptsLost {
         highest: AttemptId,
     },
@@ -237,7 +237,7 @@ pub enum Found {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "call", rename_all = "snake_case")]
 pub enum Order {
-    /// Stop agents, keep state, go on later.
+    /// Stop agents, keep state, continue later.
     Pause(#[serde(with = "stop_flag")] PauseReason),
     /// Replace an agent now.
     Recover {
@@ -275,7 +275,7 @@ pub enum Order {
     },
     /// Forget what was learned from disagreements.
     ForgetFocus,
-    /// Give a task up for good, on the operator's word.
+    /// Give up a task for good, on the operator's word.
     #[serde(rename = "fail_task")]
     Fail {
         task: TaskId,
@@ -293,7 +293,7 @@ pub enum Order {
         task: TaskId,
         edit: Box<TaskEdit>,
     },
-    /// Tell the agent of a task something.
+    /// Send a message to a task's agent.
     Tell {
         task: TaskId,
         text: String,

@@ -185,7 +185,7 @@ pub fn compose(items: &[Item], room: usize, layout: Layout<'_>) -> String {
     let around = |inside: String| fence::wrap(layout.label, usize::MAX, |_| inside);
     if !left_out.is_empty() {
         let used = outside.len() + around(inside.clone()).len();
-        let line = format!("(left out for want of room: {})", left_out.join(", "));
+        let line = format!("(left out to save space: {})", left_out.join(", "));
         // Its mark and its end of line take three bytes.
         let line = text::fold(&line, LEFT_OUT_BYTES.min(room.saturating_sub(used)).saturating_sub(3));
         // How much was left out depends on what others wrote: it stands with their words where there are any.

@@ -26,7 +26,7 @@ pub enum Next {
     /// Wait until the provider's gate opens.
     WaitForGate,
     AskPerson,
-    /// Wait until the operator goes on.
+    /// Wait until the operator resumes the run.
     WaitForOperator,
     /// Wait until the machine has room.
     WaitForMachine,

@@ -168,7 +168,7 @@ pub struct Run {
     pub phase: RunPhase,
     pub started_at: Time,
     pub ended_at: Option<Time>,
-    /// How often it went on after a pause.
+    /// How often it continued after a pause.
     pub resumes: u32,
     /// Hash of the plan's file when it was last seen to differ from the pinned plan.
     pub changed_plan: Option<String>,
@@ -185,7 +185,7 @@ pub struct Run {
     /// When the pause began that it is in, or was in last.
     #[serde(default)]
     pub paused_at: Option<Time>,
-    /// When it goes on by itself.
+    /// When it resumes by itself.
     #[serde(default)]
     pub resumes_at: Option<Time>,
     /// The settings of a plan that was taken over; the next coordinator begins with them.
@@ -220,7 +220,7 @@ pub enum RunPhase {
     Pausing(PauseReason),
     /// Paused; nothing runs.
     Paused(PauseReason),
-    /// Paused; it goes on by itself when what it waits for has come.
+    /// Paused; it resumes by itself when what it waits for has come.
     Waiting(PauseReason),
     Finished(Outcome),
 }

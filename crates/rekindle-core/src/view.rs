@@ -37,11 +37,11 @@ pub struct RunRow {
     pub plan: String,
     pub title: String,
     pub plan_path: String,
-    /// `created`, `running`, `pausing`, `paused`, `waiting` (paused, goes on by itself), `complete` or `failed`.
+    /// `created`, `running`, `pausing`, `paused`, `waiting` (paused, resumes by itself), `complete` or `failed`.
     pub state: String,
     pub started_at: Time,
     pub ended_at: Option<Time>,
-    /// How often it went on after a pause.
+    /// How often it continued after a pause.
     pub resumes: u32,
     /// Attempts a task has in all.
     pub attempts: u32,
@@ -56,7 +56,7 @@ pub struct RunRow {
     /// Why it is paused, in a word of the log.
     #[serde(default)]
     pub pause_reason: Option<PauseReason>,
-    /// When a run that waits goes on by itself, where that is known.
+    /// When a run that waits resumes by itself, where that is known.
     #[serde(default)]
     pub resumes_at: Option<Time>,
     /// Why nothing new is started, while the machine is short of something.

@@ -152,7 +152,7 @@ impl Complaints {
     pub fn add(&self, channel: &'static str, why: &str) {
         let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if said.channels.insert(channel) && said.waiting.len() < COMPLAINTS {
-            let text = format!("alerts cannot be sent by {channel}: {why}; this is said once");
+            let text = format!("alerts cannot be sent by {channel}: {why}; this is reported once");
             said.waiting.push(text);
         }
     }
@@ -249,7 +249,7 @@ fn queue(channel: &'static str, mut tell: impl FnMut(&Alert, &Receiver<()>) + Se
     Some(Queue { channel, alerts, _end: end, through })
 }
 
-/// Waits before another try, but not beyond the end: then the last tries are made at once. Always says to go on.
+/// Waits before another try, but not beyond the end: then the last tries are made at once. Always says to continue.
 fn wait_for(end: &Receiver<()>, wait: Duration) -> bool {
     let _nothing_is_sent = end.recv_timeout(wait);
     true

@@ -60,7 +60,7 @@ pub struct Settings {
     pub prompts: BTreeMap<Role, String>,
 }
 
-/// Why the driver cannot go on.
+/// Why the driver cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The store refused; nothing that was not durable has been acted on.
@@ -218,7 +218,7 @@ impl<W: World> Driver<W> {
     }
 
     /// Handles what happened, in order, and makes it durable in one go. Fails when the store refuses. Nothing is lost
-    /// by that: where it is worth trying, the same driver goes on with what is left when it is called again, with more
+    /// by that: where it is worth trying, the same driver continues with what is left when it is called again, with more
     /// messages or with none.
     pub fn handle(&mut self, messages: impl IntoIterator<Item = Message>) -> Result<(), Error> {
         self.look_at_clocks();
@@ -338,7 +338,7 @@ impl<W: World> Driver<W> {
             Message::Pressure { short } => {
                 self.take(Input::PressureSeen { short });
             }
-            // Nothing more is decided on it: agents go on, and the next coordinator repairs it first.
+            // Nothing more is decided on it: agents continue, and the next coordinator repairs it first.
             Message::StoreDamaged { problem } => return Err(store::Error::Corrupt(problem).into()),
             Message::PlanFileChanged { hash } => {
                 self.take(Input::PlanFileChanged { hash });

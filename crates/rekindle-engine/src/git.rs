@@ -109,7 +109,7 @@ pub enum Error {
     BadName(String),
     /// Another ref has the name of a folder that this one needs.
     #[error(
-        "{0} cannot be made because a branch has a part of its name as its own: rename that one with git branch -m"
+        "{0} cannot be created because another branch is named like its first part: rename that branch with git branch -m"
     )]
     NameTaken(String),
     /// Something stands where a workspace should, and it is none.

@@ -265,7 +265,7 @@ pub enum Error {
         /// How that was seen.
         why: String,
     },
-    /// Damaged, and no copy is good enough to go on from; everything was left as it is.
+    /// Damaged, and no copy is good enough to continue from; everything was left as it is.
     #[error("{path} is damaged ({why}) and cannot be repaired: {tried}")]
     Unrepairable { path: PathBuf, why: String, tried: String },
     /// Database and shadow log tell different histories; a person has to choose.

@@ -1,6 +1,6 @@
 //! The termination ladder as data: which signal, how long to wait, and the whole tree at the end.
 //!
-//! It is climbed inside the shim, so a stop goes on when whoever asked for it is gone. Time comes in as an argument.
+//! It is climbed inside the shim, so a stop continues when whoever asked for it is gone. Time comes in as an argument.
 
 use std::collections::VecDeque;
 

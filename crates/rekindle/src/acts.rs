@@ -31,9 +31,9 @@ pub(crate) enum Act {
     Recover(String),
     Answer(QuestionId, String),
     Pause,
-    /// Go on with a run that nobody coordinates.
+    /// Continue a run that has no coordinator.
     Resume,
-    /// Tell the agent of a task something.
+    /// Send a message to a task's agent.
     Tell(TaskId, String),
     /// Complete a task on the person's word.
     Done(TaskId),
@@ -159,7 +159,7 @@ impl Act {
             },
             Self::Undo(number) => {
                 let gone = !picture.run.placed.iter().any(|placed| placed.number == *number);
-                gone.then(|| "it is too late: that was acted on, or taken back before".to_owned())
+                gone.then(|| "it is too late: the order was carried out or undone already".to_owned())
             }
             Self::Resume if picture.coordinator.is_some() => Some("the run is being coordinated already".to_owned()),
             Self::Resume => {
@@ -210,7 +210,7 @@ impl Act {
                 let held = if waiting.is_empty() {
                     String::new()
                 } else {
-                    format!(" What waits for it goes on waiting: {waiting}.")
+                    format!(" What waits for it keeps waiting: {waiting}.")
                 };
                 format!("{id} is given up and counts as failed.{}{held} Undo: retry it.", stopped(id))
             }
@@ -224,11 +224,11 @@ impl Act {
                 Some(agent) => {
                     format!("{agent} gets it now where its program takes messages, else with its next prompt.")
                 }
-                None => format!("It stands in the brief of {id}'s next agent."),
+                None => format!("It goes into the brief of {id}'s next agent."),
             },
             Self::Done(id) => format!("{id} is complete on your word, without checks.{}", stopped(id)),
-            Self::Undo(_) => "The order is taken back; nothing has happened yet.".to_owned(),
-            Self::Resume => "A coordinator is started in the background; the run goes on where it stood.".to_owned(),
+            Self::Undo(_) => "The order is undone; nothing has happened yet.".to_owned(),
+            Self::Resume => "A coordinator is started in the background; the run continues where it stood.".to_owned(),
             Self::Add(_) => format!("A task is added to the run; the plan's file is not changed.{alone}"),
             Self::Edit(id, edit) if edit.text.is_none() && edit.title.is_none() => {
                 format!(
@@ -294,14 +294,14 @@ impl Act {
                 (vec![with_undo(Undoable::Answer { id, text })], format!("question {id} is answered"))
             }
             Self::Tell(task, text) => {
-                let done = format!("message for {task}: taken");
+                let done = format!("message for {task}: accepted");
                 (vec![Order::Tell { task, text, key: key_of_order() }], done)
             }
             Self::Done(task) => {
                 let done = format!("task {task} is complete");
                 (vec![with_undo(Undoable::Complete { task, result: None })], done)
             }
-            Self::Undo(number) => (vec![Order::Undo { number }], "taken back".to_owned()),
+            Self::Undo(number) => (vec![Order::Undo { number }], "undone".to_owned()),
             Self::Resume => (Vec::new(), String::new()),
             Self::Pause => (vec![Order::Pause(PauseReason::Operator)], "the run pauses".to_owned()),
             Self::Add(Addition { title, text, after, accept, .. }) => {

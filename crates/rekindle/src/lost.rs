@@ -34,10 +34,10 @@ fn row(dir: &StateDir, lost: &Lost) -> Option<QuestionRow> {
         id: QUESTION,
         task: TaskId::new(ABOUT).ok()?,
         agent: AgentName::new(ASKS).ok()?,
-        text: format!("{lost}. Go on without what was lost, or put a copy of the log back?"),
+        text: format!("{lost}. Continue without what was lost, or put a copy of the log back?"),
         options: vec![FORGET.to_owned(), RESTORE.to_owned()],
         context: format!(
-            "{FORGET}: the run goes on from what the log still knows. Lost attempts keep their numbers and their bundles, nothing \
+            "{FORGET}: the run continues from what the log still knows. Lost attempts keep their numbers and their bundles, nothing \
              they reported counts, and what they wrote stays in the project.\n\
              {RESTORE}: nothing is started. Put the newest state.db, state.db-wal, shadow and backups back into {place}."
         ),
@@ -55,7 +55,7 @@ pub(crate) fn refusal(lost: &Lost) -> CliError {
     error
         .hint("this is question 0: rekindle questions")
         .hint("put the newest state.db, shadow and backups back into the state directory")
-        .hint("or go on without what was lost: rekindle answer 0 forget, or rekindle run PLAN --forget-lost")
+        .hint("or continue without what was lost: rekindle answer 0 forget, or rekindle run PLAN --forget-lost")
 }
 
 pub(crate) fn answer(dir: &StateDir, text: &str) -> Result<()> {

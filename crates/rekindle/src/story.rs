@@ -178,7 +178,7 @@ fn tell_task(fact: &TaskEvent) -> Parts {
             ("VALIDATING", Tone::Active, "it was complete: its artifacts and checks are verified again".to_owned())
         }
         TaskEvent::TaskAssigned { .. } => {
-            ("GIVEN", Tone::Active, "its agent was idle and goes on with it in the same session".to_owned())
+            ("GIVEN", Tone::Active, "its agent was idle and continues with it in the same session".to_owned())
         }
     }
 }
@@ -207,7 +207,7 @@ fn tell_attempt(fact: &AttemptEvent) -> Parts {
             ("RUNS", Tone::Dim, format!("process {pid}, held by {shim_pid}"))
         }
         AttemptEvent::AgentAdopted { pid, .. } => {
-            ("ADOPTED", Tone::Good, format!("process {pid} is still alive and goes on"))
+            ("ADOPTED", Tone::Good, format!("process {pid} is still alive and continues"))
         }
         AttemptEvent::OrphanAgentDetected { .. } => ("ORPHANED", Tone::Warning, "its agent is gone".to_owned()),
         AttemptEvent::ReportRefused { reason, .. } => ("REFUSED", Tone::Warning, reason.clone()),
@@ -372,7 +372,7 @@ pub(crate) fn of_checks(evidence: &Evidence) -> Vec<String> {
         let origin = match seen.origin {
             Some(Origin::Before) => "failed before the work began",
             Some(Origin::Introduced) => "passed before the work began",
-            _ => "since when is not known",
+            _ => "it is not known since when",
         };
         lines.push(format!("health command `{}` fails: {origin}", seen.check.command));
         lines.extend(seen.check.output.lines().map(|line| format!("  {line}")));
@@ -399,7 +399,7 @@ fn pausing(reason: PauseReason) -> &'static str {
         PauseReason::Interrupt => "by Ctrl-C, which stops at once when pressed again",
         PauseReason::Terminate => "by SIGTERM",
         PauseReason::Stop => "at once, without a grace period for agents",
-        PauseReason::NoWait => "only a person or a reset is missing (--no-wait)",
+        PauseReason::NoWait => "every open task waits for a person or a reset (--no-wait)",
         PauseReason::UsageLimit | PauseReason::SystemError => reason.words(),
     }
 }

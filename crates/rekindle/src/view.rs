@@ -41,7 +41,7 @@ const SEARCH_GROWS: usize = 8;
 const RUNS_NAMED: usize = 5;
 
 /// What to type about a database that is not what its log says.
-pub(crate) const REPAIR: &str = "repair it by going on: rekindle run PLAN, or rekindle resume";
+pub(crate) const REPAIR: &str = "repair it by continuing the run: rekindle run PLAN, or rekindle resume";
 
 /// A file that is no store of ours is damage where a log of ours stands beside it.
 fn unreadable(error: store::Error, dir: &StateDir) -> CliError {
@@ -384,7 +384,7 @@ fn rows<T: DeserializeOwned>(reader: &SqliteReader, table: Table, run: Option<&s
         .map(|row| {
             serde_json::from_str(&row.json).map_err(|error| {
                 let message = format!("row {} of {table:?} cannot be read", row.key);
-                CliError::internal(message).because(&error).hint("rebuild it by going on: rekindle resume")
+                CliError::internal(message).because(&error).hint("rebuild it by continuing the run: rekindle resume")
             })
         })
         .collect()

@@ -76,13 +76,13 @@ pub struct Facts {
     /// The calls of the session before that the agent lacks, or has without an outcome.
     #[serde(default)]
     pub under_way: UnderWay,
-    /// The agent's own session goes on, so it remembers; if not, it begins anew.
+    /// The agent's own session continues, so it remembers; if not, it begins anew.
     #[serde(default)]
     pub resumed: bool,
     /// Only a report is asked for: the agent ended its turn without one.
     #[serde(default)]
     pub asks_for_report: bool,
-    /// An agent's session that goes on with its next task.
+    /// An agent's session that continues with its next task.
     #[serde(default)]
     pub next_task: bool,
     /// What reviewers said, and what they have to know.
@@ -148,7 +148,7 @@ impl Facts {
         }
     }
 
-    /// The task to begin or go on with.
+    /// The task to begin or continue.
     pub fn current(&self) -> Option<&TaskFacts> {
         self.tasks.iter().find(|task| task.standing == Standing::Current)
     }
@@ -211,7 +211,7 @@ pub struct PlanLine {
 pub enum Standing {
     /// Done; not to be touched.
     Completed,
-    /// To begin or go on with.
+    /// To begin or continue.
     Current,
     /// Next in the list.
     Pending,

@@ -51,7 +51,7 @@ pub struct Pause {
     pub reason: PauseReason,
     pub remaining_percent: Option<u8>,
     pub resets_at: Option<Time>,
-    /// When the run goes on by itself, where it does.
+    /// When the run resumes by itself, where it does.
     #[serde(default)]
     pub resumes_at: Option<Time>,
     /// Which try since the reset that comes then, from 1; 0 where the run waits for something else.
@@ -73,7 +73,7 @@ pub struct Resume {
 /// A compaction that was prepared for is over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactionOver {
-    /// The attempt that goes on: the same, or the one that took over.
+    /// The attempt that continues: the same, or the one that took over.
     pub attempt: AttemptId,
     /// Which compaction of the session this is.
     pub compaction_number: u32,
@@ -112,7 +112,7 @@ pub struct Added {
     /// Whether it repairs what the plan's health commands found.
     #[serde(default)]
     pub health: bool,
-    /// The attempt that goes on with it at once.
+    /// The attempt that continues it at once.
     #[serde(default)]
     pub holder: Option<AttemptId>,
 }
@@ -190,7 +190,7 @@ pub struct AgentCompacted {
     pub calls: u64,
 }
 
-/// An agent goes round in circles: told of it where it listens, stopped where it does not.
+/// An agent loops: told of it where it listens, stopped where it does not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentStalled {
     pub attempt: AttemptId,

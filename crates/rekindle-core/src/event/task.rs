@@ -15,7 +15,7 @@ pub enum TaskEvent {
     /// A task that is not in the plan's file: a part of a split, a repair, or one that a person added.
     TaskAdded(Box<Added>),
     TaskEdited(Box<ChangedTask>),
-    /// An idle agent goes on with another task of its name.
+    /// An idle agent continues with another task of its name.
     TaskAssigned {
         attempt: AttemptId,
     },

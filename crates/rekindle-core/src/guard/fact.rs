@@ -93,7 +93,7 @@ pub enum Fact {
         /// Bytes from its beginning.
         offset: u64,
     },
-    /// This session goes on with what an earlier one left.
+    /// This session continues what an earlier one left.
     Inherits {
         session: String,
     },

@@ -207,7 +207,7 @@ pub struct Session {
     /// Whether nothing happened since the last notice: another one is about the same compaction.
     pub quiet: bool,
     pub summary: Option<String>,
-    /// What stopped it last, until it went on.
+    /// What stopped it last, until it continued.
     pub limit: Option<Prompt>,
     /// Percent of the context left, when it was last told.
     pub context_left: Option<u8>,
@@ -215,7 +215,7 @@ pub struct Session {
     pub usage_left: Option<u8>,
     /// Whether the person waits for the session.
     pub turn_open: bool,
-    /// Whether the person has typed something in this very session, not in one that it goes on with.
+    /// Whether the person has typed something in this very session, not in one that it continues.
     pub own_work: bool,
     pub last_words: String,
     /// How it ended: whether that was meant, and the program's word.
@@ -226,7 +226,7 @@ pub struct Session {
     /// How far that was read.
     pub read_to: u64,
     pub process: Option<serde_json::Value>,
-    /// Sessions that this one goes on with.
+    /// Sessions that this one continues.
     pub inherits: Vec<String>,
     /// When it was first heard of.
     pub first_at: u64,

@@ -16,7 +16,7 @@ pub enum Chance<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occasion {
     Compacted,
-    /// It goes on after a pause.
+    /// It continues after a pause.
     Resumed,
     /// It is a new one; the last one died with work open.
     Died,
@@ -24,7 +24,7 @@ pub enum Occasion {
     PersonSays,
     /// The transcript no longer holds what the state names.
     Missing,
-    /// The person wants a new session to go on with this one.
+    /// The person wants a new session to continue this one.
     Asked,
 }
 

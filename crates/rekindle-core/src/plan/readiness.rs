@@ -168,7 +168,7 @@ fn vague(task: &PlanTask) -> Option<String> {
     let both = words(&task.title) + words(&body);
     let proven = !task.artifacts.is_empty() || task.accept.iter().any(|command| !cannot_fail(command));
     if both < VAGUE_BELOW_WORDS && task.reading.is_empty() && !proven {
-        return Some("hardly a word says what to do".to_owned());
+        return Some("its text hardly says what to do".to_owned());
     }
     let low = format!("{} {}", task.title, body).to_lowercase();
     let open = OPEN_WORDS.iter().find(|word| low.contains(**word))?;

@@ -39,7 +39,7 @@ pub struct Summary {
 }
 
 impl Repo {
-    /// Makes sure that the run has its branch. Fails when git does, or a branch that goes on is gone without a trace.
+    /// Makes sure that the run has its branch. Fails when git does, or the branch of a run that continues is gone without a trace.
     pub fn begin(&self, slug: &str, run: &str, start: Start<'_>) -> Result<Base> {
         names::check(slug)?;
         names::check(run)?;

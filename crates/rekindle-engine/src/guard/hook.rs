@@ -249,7 +249,7 @@ impl Hearing<'_> {
         Ok(())
     }
 
-    /// The session that a new one goes on with: the one that it was launched for, else the last that died with work open.
+    /// The session that a new one continues: the one that it was launched for, else the last that died with work open.
     fn inherited(&self, session: &Session, chance: &Chance<'_>) -> Option<Known> {
         let begins = matches!(chance, Chance::Begins(Beginning::New)) && session.records == 0;
         if !begins {

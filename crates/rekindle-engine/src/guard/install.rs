@@ -299,7 +299,7 @@ fn left(
         }
     };
     match text {
-        // Somebody has put the file elsewhere and left a link: it goes on holding nothing.
+        // Somebody has put the file elsewhere and left a link: it still holds nothing.
         None if seen.linked => Ok((Some("{}\n".to_owned()), Removal::TakenOut)),
         None => Ok((None, Removal::Deleted)),
         Some(text) => Ok((Some(text), removal)),

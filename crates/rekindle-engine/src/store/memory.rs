@@ -17,7 +17,7 @@ use super::{
 pub enum Fault {
     /// It goes through; to place a fault further ahead.
     None,
-    /// The disk is full: refused, nothing written, and the store goes on.
+    /// The disk is full: refused, nothing written, and the store continues.
     Full,
     /// Another process holds the database: refused, nothing written.
     Busy,

@@ -66,7 +66,7 @@ pub(crate) fn give(project: &Project, order: &Order) -> Result<Taken> {
             Ok(Response::Refused { reason }) => return Err(CliError::refused(reason)),
             Ok(answer) => return Err(unexpected(&answer)),
             Err(away @ Away::Garbled(_)) => {
-                return Err(CliError::internal("the order may not have been taken").because(&away));
+                return Err(CliError::internal("the order may not have been accepted").because(&away));
             }
             Err(Away::Stalled { stall }) => return Err(stalled(&stall.or_of(owner.map(|owner| owner.pid)))),
             Err(away @ (Away::Nobody { .. } | Away::Lost(_))) => {
@@ -82,8 +82,9 @@ pub(crate) fn give(project: &Project, order: &Order) -> Result<Taken> {
 
 /// The first answer was lost, and the order given again was refused: perhaps because the first one was taken.
 fn doubtful(error: CliError) -> CliError {
-    let message = format!("the order may have been taken: its first answer was lost, and given again: {error}");
-    CliError { message, ..error }.hint("see how the run stands: rekindle status")
+    let message =
+        format!("the order may have been accepted: its first answer was lost, and sending it again failed: {error}");
+    CliError { message, ..error }.hint("check the run: rekindle status")
 }
 
 /// The order lies with a coordinator that says nothing. It may still be taken; giving it again does no harm.

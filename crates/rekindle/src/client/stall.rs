@@ -52,7 +52,7 @@ impl Stall {
             (Some('T'), Some(pid)) => format!("let it continue: kill -CONT {pid}"),
             (Some('t'), Some(pid)) => format!("detach the debugger from process {pid}"),
             (Some('D'), _) => "look at the disk of the state directory: dmesg, df".to_owned(),
-            (_, Some(pid)) => format!("try again; if that fails, kill it and go on: kill -9 {pid}; rekindle resume"),
+            (_, Some(pid)) => format!("try again; if that fails, kill it and continue: kill -9 {pid}; rekindle resume"),
             _ => "look at it: rekindle doctor".to_owned(),
         }
     }

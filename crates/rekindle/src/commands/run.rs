@@ -83,7 +83,7 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
     go(prepare::for_plan(args, context)?, &args.options, context)
 }
 
-/// Goes on with the run of the state directory.
+/// Continues the run of the state directory.
 pub(crate) fn continue_run(options: &RunOptions, context: &Context) -> Result<Exit> {
     orders::refuse_own_agent(&context.project)?;
     go(prepare::for_resume(options, context)?, options, context)

@@ -85,7 +85,7 @@ struct RunJson {
     plan_changed: bool,
     /// Why it is paused: `operator`, `interrupt`, `terminate`, `stop`, `no_wait`, `usage_limit` or `system_error`.
     pause_reason: Option<PauseReason>,
-    /// When a run that waits goes on by itself.
+    /// When a run that waits resumes by itself.
     resumes_at: Option<String>,
     waits: Vec<WaitJson>,
     /// Orders that the person can still take back.

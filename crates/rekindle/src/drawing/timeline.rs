@@ -1,5 +1,5 @@
 //! The timeline: a lane for every task, a bar for every attempt at it, a symbol for whatever befell it. Unfinished bars
-//! reach to where the picture ends, so the same drawing serves while the run goes on and afterwards.
+//! reach to where the picture ends, so the same drawing serves while the run continues and afterwards.
 
 use maud::{Markup, html};
 use rekindle_core::ids::TaskId;

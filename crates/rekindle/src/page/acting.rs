@@ -123,7 +123,7 @@ pub(super) fn tell(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Mark
     }
 }
 
-/// Orders that can still be taken back, and a run that can go on.
+/// Orders that can still be taken back, and a run that can continue.
 pub(super) fn waiting(visit: &Visit<'_>, picture: &Picture) -> Markup {
     html! {
         @for placed in &picture.run.placed {

@@ -132,7 +132,7 @@ fn header(visit: &Visit<'_>, page: Option<&Page>, asks: usize) -> Markup {
     }
 }
 
-/// What the script shows when the server does not answer any more: what that means, and how to go on.
+/// What the script shows when the server does not answer any more: what that means, and how to continue.
 fn gone() -> Markup {
     html! {
         aside #gone role="alert" hidden {

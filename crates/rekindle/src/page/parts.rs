@@ -111,7 +111,7 @@ pub(super) fn countdown(until: Time, now: Time) -> Markup {
     html! { time.count data-until=(until.0) datetime=(stamp(until)) title=(date_time(until)) { (elapsed(until.since_ms(now))) } }
 }
 
-/// A span; one that goes on is counted up by the script.
+/// A span; an open one is counted up by the script.
 pub(super) fn span(from: Time, to: Option<Time>, now: Time) -> Markup {
     match to {
         Some(to) => html! { span.num { (elapsed(to.since_ms(from))) } },

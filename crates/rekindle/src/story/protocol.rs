@@ -27,7 +27,7 @@ pub(super) fn tell(fact: &ReviewEvent) -> Parts {
             format!("sent back by {}: {}", sent_by(rework), rework.findings.issues.join("; ")),
         ),
         ReviewEvent::CriticBypassed {} => {
-            ("BYPASSED", Tone::Warning, "its critics failed too often: it goes on without one".to_owned())
+            ("BYPASSED", Tone::Warning, "its critics failed too often: it continues without one".to_owned())
         }
         ReviewEvent::ReviewAuditDisagreement(what) => {
             let kind = match what.disagreement_type {
@@ -233,7 +233,7 @@ mod tests {
             ),
             (
                 Body::Review(ReviewEvent::CriticBypassed {}),
-                "BYPASSED: its critics failed too often: it goes on without one",
+                "BYPASSED: its critics failed too often: it continues without one",
             ),
             (
                 Body::Review(ReviewEvent::ReviewAuditDisagreement(disagreement)),

@@ -109,7 +109,7 @@ pub(crate) fn failed(failure: &Failure, now: Time) -> String {
         Problem::Auth => "the credentials were refused",
         Problem::ContextFull => "the context is full",
         Problem::CompactionLoop => "it compacts again and again",
-        Problem::Looping => "it goes round in circles",
+        Problem::Looping => "it repeats itself",
         Problem::SessionGone => "the session is not there",
         Problem::Other => "its turn failed",
     };

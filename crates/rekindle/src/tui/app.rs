@@ -263,7 +263,7 @@ impl App {
             News::Placed(place, number) => {
                 let rows = usize::from(self.areas().inside_detail().height);
                 if self.log.placed(place, number, rows) && number.is_none() {
-                    self.message = Some((Tone::Warning, "this line is not in the log any more".to_owned()));
+                    self.message = Some((Tone::Warning, "this line is no longer in the log".to_owned()));
                 }
             }
             News::Runs(mut runs, live) => {

@@ -122,7 +122,7 @@ pub(super) enum Action {
     /// Completes a task on the person's word.
     Complete,
     Undo,
-    /// Pauses the run, or goes on with it.
+    /// Pauses the run, or continues it.
     Pause,
     /// Copies the name of what is chosen.
     Copy,
@@ -245,7 +245,7 @@ pub(super) const TABLE: &[Binding] = &[
     row("Enter", TREE, A::Open, "into its detail; a wave opens or closes", "open", 90),
     row("Enter", ANSWER, A::Take, "send the option or the text; ten seconds to undo it", "send", 90),
     row("Enter", TELL, A::Take, "send the message", "send", 90),
-    row("Enter", SPLIT, A::Take, "take the part; on an empty line, go on", "next part, empty: go on", 90),
+    row("Enter", SPLIT, A::Take, "take the part; on an empty line, continue", "next part, empty: continue", 90),
     row("Enter", CONFIRM, A::Take, "do what the marked button says", "marked button", 80),
     row("Enter", TYPING, A::Take, "keep it", "keep", 90),
     row("Enter y", COPY, A::Take, "copy the marked line", "copy", 90),
@@ -310,9 +310,9 @@ pub(super) const TABLE: &[Binding] = &[
     row("Y", MAIN, A::CopyMenu, "copy a name, a path or a command", "", 0),
     row("o", MAIN, A::Runs, "past runs", "runs", 48),
     row("? F1", HELPED, A::Help, "this help", "help", 86),
-    row("q", MAIN, A::Quit, "leave; the run goes on", "quit", 84),
+    row("q", MAIN, A::Quit, "leave; the run continues", "quit", 84),
     row("Ctrl-Z", ALL, A::Suspend, "to the shell for a while; fg comes back", "", 0),
-    row("Ctrl-C", ALL, A::Quit, "leave from anywhere; the run goes on", "", 0),
+    row("Ctrl-C", ALL, A::Quit, "leave from anywhere; the run continues", "", 0),
 ];
 
 /// What a key means in a mode.

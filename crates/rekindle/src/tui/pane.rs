@@ -129,7 +129,7 @@ pub(super) struct TextPane {
 #[derive(Clone, Debug)]
 pub(super) struct PaneRow<'a> {
     pub line: &'a TextLine,
-    /// What stands before the text; spaces where a line goes on.
+    /// What stands before the text; spaces where a line continues.
     pub lead: String,
     pub text: String,
 }

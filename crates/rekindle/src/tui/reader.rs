@@ -27,7 +27,7 @@ use crate::view::RunView;
 /// Between two looks at the store when nothing is asked for.
 const LOOK: Duration = Duration::from_millis(120);
 
-/// A run that has not changed is shown again after this: clocks and countdowns go on.
+/// A run that has not changed is shown again after this: clocks and countdowns continue.
 const TICK_MS: u64 = 1_000;
 
 /// A story or a diff is made again at most this often: both cost more than a row.
@@ -227,7 +227,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Goes on with a search for a while.
+    /// Continues a search for a while.
     fn search(&mut self, run: &RunView<'_>) -> Result<()> {
         let Some((search, mut done)) = self.searching.take() else { return Ok(()) };
         let count = self.index(run, search.attempt)?.count();

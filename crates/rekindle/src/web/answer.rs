@@ -49,7 +49,7 @@ pub(crate) struct Problem {
     pub status: StatusCode,
     pub error: String,
     pub hint: Option<String>,
-    /// A page of ours to go on to.
+    /// A page of ours to continue to.
     pub link: Option<String>,
 }
 
@@ -106,7 +106,7 @@ impl Problem {
                     h1 { (self.error) }
                     @if let Some(hint) = &self.hint { p { (hint) } }
                     @if self.status == StatusCode::NOT_FOUND { p { a href="/" { "To the overview" } } }
-                    @if let Some(link) = &self.link { p { a href=(link) { "Go on" } " if you have just done that." } }
+                    @if let Some(link) = &self.link { p { a href=(link) { "Continue" } " if you have just done that." } }
                 } }
             }
         }

@@ -24,7 +24,7 @@ const SAME_PROMPT_REACH: usize = 20;
 /// The same words within this time are one prompt, told by two hooks.
 const TWICE_MS: u64 = 3_000;
 
-/// Sessions that one may go on with, one after another.
+/// Sessions that one may continue, one after another.
 const INHERITED_MAX: usize = 8;
 
 impl Session {

@@ -243,7 +243,7 @@ impl Chooser<'_, '_> {
                 self.out.notes.push((
                     line,
                     format!(
-                        "`{}` bears no number like the tasks beside it; it was taken as one",
+                        "`{}` has no number like the tasks beside it; it was taken as a task",
                         self.marks[heading].title
                     ),
                 ));

@@ -235,7 +235,7 @@ impl Round<'_> {
         let injected = self.evidence.injected;
         let not_injected = (injected == 0).then(|| match &self.evidence.refused {
             Some(why) => why.clone(),
-            None => "the run was over before its moment came".to_owned(),
+            None => "the run ended before the fault could be injected".to_owned(),
         });
         let findings = verdict::judge(self.spec, &self.project(), &mut self.evidence);
         inject::keep(self.spec, findings.iter().any(|finding| !finding.broken.is_empty()));
@@ -281,7 +281,7 @@ pub(super) fn readable(project: &Project) -> bool {
     View::open(project).is_ok_and(|view| matches!(view.run(), Ok(Some(_))))
 }
 
-/// Stops and lets go on, through a pinned process. Fails when it has ended.
+/// Freezes and thaws it, through a pinned process. Fails when it has ended.
 pub(super) fn freeze(process: &Process, ms: u32) -> io::Result<()> {
     process.signal(Signal::STOP)?;
     ui::pause(ms);

@@ -79,7 +79,7 @@ impl Sandbox {
             pristine,
         };
         if rekindle_core::plan::parse("chaos", sandbox.plan.as_bytes()).plan.is_none() {
-            return Err(CliError::internal("the plan cannot be written anew for stand-ins"));
+            return Err(CliError::internal("the plan cannot be rewritten for stand-ins"));
         }
         std::fs::create_dir_all(sandbox.pristine.join(&sandbox.below)).map_err(failed)?;
         Ok(sandbox)

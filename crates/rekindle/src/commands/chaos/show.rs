@@ -41,7 +41,7 @@ pub(super) fn begin(context: &Context, told: &Summary<'_>, sandbox: &Sandbox, js
     context.ui.say(if told.real {
         "The configured agents do the work in it. Three promises need a stand-in's own notes and are not judged."
     } else {
-        "Stand-ins do the work, and the plan's checks give way to their own: this judges rekindle, not the work."
+        "Stand-ins do the work, and the plan's checks are replaced by their own: this judges rekindle, not the work."
     });
     context.ui.say("");
 }

@@ -208,7 +208,9 @@ fn gather(spec: &Spec, project: &Project, evidence: &mut Evidence) -> Result<()>
         let whole = stored.len() >= printed.len() && stored.len() <= printed.len() + 1;
         if !whole || stored.iter().zip(&printed).any(|(stored, printed)| *stored != printed.as_str()) {
             let (printed, stored) = (printed.len(), stored.len());
-            evidence.garbled.push(format!("bundle {bundle}: {printed} lines printed, {stored} kept, or others"));
+            evidence
+                .garbled
+                .push(format!("bundle {bundle}: {printed} lines printed, {stored} kept, or different ones"));
         }
     }
     Ok(())
@@ -309,7 +311,7 @@ fn attempts(evidence: &Evidence) -> (usize, Vec<String>) {
 fn complete(evidence: &Evidence) -> (usize, Vec<String>) {
     let mut broken = Vec::new();
     if evidence.gave_up {
-        broken.push("it was not complete when the time was over".to_owned());
+        broken.push("it was not complete when the time limit was reached".to_owned());
     } else if evidence.exit != Some(0) {
         let how = evidence.exit.map_or("by a signal".to_owned(), |code| format!("with exit code {code}"));
         broken.push(format!("the last `rekindle run` ended {how}"));

@@ -96,7 +96,7 @@ fn check_of(check: &CheckResult, origin: Option<Origin>) -> Markup {
     let since = origin.map(|origin| match origin {
         Origin::Before => "failed before the work began",
         Origin::Introduced => "passed before the work began",
-        Origin::Uncertain => "since when is not known",
+        Origin::Uncertain => "it is not known since when",
     });
     html! {
         article.check {
@@ -133,7 +133,7 @@ fn verdict_of(picture: &Picture, task: &TaskRow, given: &GivenVerdict) -> Markup
 pub(super) fn diff(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Result<Markup> {
     let Some(diff) = diff::of(&visit.site.project, picture, task)? else {
         return Ok(
-            html! { p.dim { "There is nothing to compare: no git here, or git knows no change of this task." } },
+            html! { p.dim { "There is nothing to compare: no git here, or git shows no change by this task." } },
         );
     };
     let (added, removed) = diff.files.iter().fold((0, 0), |(add, cut), file| (add + file.added, cut + file.removed));

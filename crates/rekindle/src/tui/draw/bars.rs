@@ -171,7 +171,7 @@ fn news(app: &App) -> Option<Line<'static>> {
     let placed = app.picture.as_ref().and_then(|picture| picture.run.placed.last());
     if let Some(placed) = placed.filter(|_| !warned) {
         let left = app.picture.as_ref().map_or(0, |picture| placed.due.since_ms(picture.now)).div_ceil(1_000);
-        let text = format!("{} in {left} s · u takes it back", one_line(&order_words(&placed.order)));
+        let text = format!("{} in {left} s · u undoes it", one_line(&order_words(&placed.order)));
         return Some(Line::styled(text, tone(Tone::Warning)));
     }
     if let Some((kind, text)) = &app.message {

@@ -54,7 +54,7 @@ pub(crate) fn summary_of(context: &Context, run: &RunView<'_>) -> Result<()> {
         ui.line(&result_line(context, &run.row.id, branch))?;
     }
     if run.row.state == "paused" {
-        ui.hint("go on with it: rekindle resume");
+        ui.hint("continue it: rekindle resume");
     }
     Ok(())
 }
