@@ -162,6 +162,18 @@ pub struct CheckResult {
     pub environment: Option<String>,
 }
 
+impl CheckResult {
+    /// How it ended, in words.
+    pub fn outcome(&self) -> String {
+        match (self.passed, self.timed_out, self.code) {
+            (true, ..) => "passed".to_owned(),
+            (false, true, _) => "timed out".to_owned(),
+            (false, false, Some(code)) => format!("exited with {code}"),
+            (false, false, None) => "was killed".to_owned(),
+        }
+    }
+}
+
 /// Bytes of one failed check's output in the state: what a brief shows of it.
 pub const TAIL_BYTES: usize = 4 * 1024;
 
@@ -240,11 +252,7 @@ impl Evidence {
     /// What is wrong, in one line.
     pub fn complaint(&self) -> String {
         if let Some(check) = self.checks.iter().find(|check| !check.passed).or_else(|| self.introduced().next()) {
-            let how = match (check.timed_out, check.code) {
-                (true, _) => "timed out".to_owned(),
-                (false, Some(code)) => format!("exited with {code}"),
-                (false, None) => "was killed".to_owned(),
-            };
+            let how = check.outcome();
             let place = check.environment.as_ref().map(|name| format!(" in `{name}`")).unwrap_or_default();
             return format!("check `{}` {how}{place}", check.command);
         }

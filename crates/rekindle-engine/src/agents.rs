@@ -152,6 +152,19 @@ impl Program {
         Traits { account, fallback: self.fallback.clone(), ..Traits::new(kind) }
     }
 
+    /// The traits of a CLI that keeps sessions and takes MCP tools, but no messages while it runs.
+    pub fn session_traits(&self, kind: &str) -> Traits {
+        Traits {
+            structured_output: true,
+            shows_calls: true,
+            resumes: true,
+            compacts: true,
+            reinjects: true,
+            mcp: true,
+            ..self.traits(kind)
+        }
+    }
+
     /// Arguments that make it print its version: those of `command`, then the usual one.
     pub fn version_args(&self) -> Vec<String> {
         self.command.iter().skip(1).cloned().chain(["--version".to_owned()]).collect()

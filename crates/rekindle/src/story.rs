@@ -353,12 +353,7 @@ pub(crate) fn of_checks(evidence: &Evidence) -> Vec<String> {
     let mut lines = Vec::new();
     for check in &evidence.checks {
         let took = duration::format(check.took_ms);
-        let how = match (check.passed, check.timed_out, check.code) {
-            (true, ..) => "passed".to_owned(),
-            (_, true, _) => "timed out".to_owned(),
-            (_, _, Some(code)) => format!("exited with {code}"),
-            _ => "was killed".to_owned(),
-        };
+        let how = check.outcome();
         let place = check.environment.as_ref().map(|name| format!(" in {name}")).unwrap_or_default();
         lines.push(format!("`{}` {how}{place} after {took}", check.command));
         if !check.passed {

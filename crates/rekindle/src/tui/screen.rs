@@ -18,6 +18,7 @@ use signal_hook::iterator::Signals;
 use super::app::App;
 use super::draw::draw;
 use super::ground;
+use crate::base64;
 use crate::error::{CliError, Result};
 
 /// How long a signal waits for the screen to be given back in order before it is done by force.
@@ -75,7 +76,7 @@ impl Screen {
     pub(super) fn copy(&mut self, text: &str) {
         let mut out = io::stdout();
         // A terminal that does not know this ignores it.
-        let _ = write!(out, "\x1b]52;c;{}\x07", base64(text.as_bytes())).and_then(|()| out.flush());
+        let _ = write!(out, "\x1b]52;c;{}\x07", base64::encode(text.as_bytes())).and_then(|()| out.flush());
     }
 }
 
@@ -140,29 +141,9 @@ fn by_force(done: &Receiver<()>, signal: i32) {
     }
 }
 
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for three in bytes.chunks(3) {
-        let bits = three.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
-        for at in 0..4 {
-            let letter = LETTERS[(bits >> (18 - 6 * at) & 63) as usize];
-            text.push(if at <= three.len() { char::from(letter) } else { '=' });
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn base64_is_as_everybody_writes_it() {
-        for (text, coded) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("T1 日", "VDEg5pel")] {
-            assert_eq!(base64(text.as_bytes()), coded);
-        }
-    }
 
     /// Set for the copy of this test that panics with the terminal in its hands.
     const PANICS: &str = "REKINDLE_TEST_PANICS";

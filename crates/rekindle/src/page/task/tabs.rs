@@ -86,13 +86,8 @@ fn evidence_of(evidence: &Evidence) -> Markup {
 }
 
 fn check_of(check: &CheckResult, origin: Option<Origin>) -> Markup {
-    let (symbol, word, tone) = match (check.passed, check.timed_out) {
-        (true, _) => ("✔", "passed".to_owned(), Tone::Good),
-        (_, true) => ("✖", "timed out".to_owned(), Tone::Error),
-        _ => {
-            ("✖", check.code.map_or_else(|| "was killed".to_owned(), |code| format!("exited with {code}")), Tone::Error)
-        }
-    };
+    let (symbol, tone) = if check.passed { ("✔", Tone::Good) } else { ("✖", Tone::Error) };
+    let word = check.outcome();
     let since = origin.map(|origin| match origin {
         Origin::Before => "failed before the work began",
         Origin::Introduced => "passed before the work began",
