@@ -96,7 +96,7 @@ fn skip(step: &mut OpenStep<'_>, id: &TaskId, reason: String) -> Reply {
     Reply::Accepted
 }
 
-/// Gives a task up: its agent is stopped, what waits for it goes on waiting, and only a retry opens it again.
+/// Gives a task up: its agent is stopped, what waits for it keeps waiting, and only a retry opens it again.
 fn stop(step: &mut OpenStep<'_>, id: &TaskId) -> Reply {
     let Some(task) = step.state.tasks.get(id) else {
         return unknown(id);

@@ -27,7 +27,7 @@ const BETWEEN: [&str; 9] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "
 /// The state's file is written at least whenever the journal has grown by this much, also in a turn that lasts for hours.
 const WRITE_EVERY_BYTES: u64 = 32 << 10;
 
-/// Set by `guard recover --launch`: the session has its text as a prompt and only goes on with the one that is named.
+/// Set by `guard recover --launch`: the session has its text as a prompt and only continues the one that is named.
 pub const LAUNCHED_VARIABLE: &str = "REKINDLE_GUARD_LAUNCHED";
 
 /// Where a session's things are.

@@ -163,8 +163,8 @@ mod tests {
     #[test]
     fn nobody_a_broken_answer_and_a_foreign_answer_are_told_apart() {
         let dir = tempfile::tempdir().expect("tempdir");
-        let door = ControlSocket::of_state_dir(dir.path());
-        assert!(matches!(door.call(Request::Ping, PATIENCE), Err(Away::Nobody { .. })));
+        let socket = ControlSocket::of_state_dir(dir.path());
+        assert!(matches!(socket.call(Request::Ping, PATIENCE), Err(Away::Nobody { .. })));
         for (reply, lost) in [(&b"{\"answer\":"[..], true), (b"", true), (b"{\"answer\":\"sing\"}\n", false)] {
             let dir = tempfile::tempdir().expect("tempdir");
             let server = answer_once(listener_in(dir.path()), reply);

@@ -48,7 +48,7 @@ pub(crate) fn give(project: &Project, order: &Order) -> Result<Taken> {
     if let Order::Answer { id: lost::QUESTION, text } = order {
         return lost::answer(&dir, text).map(|()| Taken::Now);
     }
-    let door = ControlSocket::of_state_dir(dir.path());
+    let socket = ControlSocket::of_state_dir(dir.path());
     // Whether a call may have been taken whose answer was lost.
     let mut unsure = false;
     for _ in 0..CALLS {
@@ -58,7 +58,7 @@ pub(crate) fn give(project: &Project, order: &Order) -> Result<Taken> {
                 order => offline(&dir, order.clone()).map_err(|error| if unsure { doubtful(error) } else { error }),
             };
         };
-        match door.call(Request::Order(order.clone()), ANSWER_PATIENCE) {
+        match socket.call(Request::Order(order.clone()), ANSWER_PATIENCE) {
             Ok(Response::Accepted | Response::Complete { .. }) => return Ok(Taken::Now),
             Ok(Response::Placed { number }) => return Ok(Taken::Placed(number)),
             Ok(Response::Already) => return Ok(Taken::Already),

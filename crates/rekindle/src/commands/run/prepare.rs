@@ -275,10 +275,10 @@ fn attach_to_owner(dir: &StateDir, known: Option<&Run>, plan: Option<&str>) -> R
 /// The coordinator that holds the directory. One that was just killed holds it until its last descriptor is closed: it is asked,
 /// and looked at again, before it is believed. One that is starting or stopped does not answer either, and is believed then.
 fn serving_owner(dir: &StateDir) -> Result<Option<Option<Owner>>> {
-    let door = ControlSocket::of_state_dir(dir.path());
+    let socket = ControlSocket::of_state_dir(dir.path());
     for _ in 0..OWNER_LOOKS {
         let Some(owner) = dir.owner()? else { return Ok(None) };
-        if door.call(Request::Ping, OWNER_PATIENCE).is_ok() {
+        if socket.call(Request::Ping, OWNER_PATIENCE).is_ok() {
             return Ok(Some(owner));
         }
         ui::pause(OWNER_PAUSE_MS);
