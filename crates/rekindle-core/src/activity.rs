@@ -31,7 +31,6 @@ pub enum Activity {
     },
     /// The model was answered once: one request to its provider came back with an answer.
     Turn,
-    /// The agent said something.
     Said {
         text: String,
     },
@@ -48,7 +47,6 @@ pub enum Activity {
     },
     /// What the attempt has used so far, in all: a total, never a difference.
     Used(Usage),
-    /// How full the context is.
     Context {
         /// Tokens in it.
         used: u64,
@@ -112,7 +110,7 @@ pub enum Problem {
     ContextFull,
     /// The program gave up because it compacted again and again.
     CompactionLoop,
-    /// The program noticed by itself that the model goes round in circles, and gave up.
+    /// The program noticed by itself that the model loops, and gave up.
     Looping,
     /// The CLI session that was to be resumed is not there.
     SessionGone,
@@ -123,7 +121,6 @@ pub enum Problem {
 /// A failure of a turn or a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// What went wrong.
     pub problem: Problem,
     /// When the limit is lifted, from a structured field only.
     #[serde(default)]
@@ -151,7 +148,6 @@ impl Failure {
     }
 }
 
-/// What an attempt has used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// Tokens sent, those from a cache left out.
@@ -175,7 +171,6 @@ pub enum StreamEvent {
     /// The CLI session is known.
     Session {
         id: String,
-        /// The model, where known.
         model: Option<String>,
     },
     /// How much was used and how full the context is, by now.
@@ -189,12 +184,11 @@ pub enum StreamEvent {
         calls: u64,
     },
     Failed(Failure),
-    /// It ended its turn.
     Result {
         /// Whether it says that it worked.
         ok: bool,
     },
-    /// It goes round in circles.
+    /// It loops.
     Stalled {
         /// How often it went round, in calls.
         times: u32,

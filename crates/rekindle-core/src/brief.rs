@@ -37,9 +37,6 @@ use crate::{fence, text};
 /// Default size of a brief: a few percent of the smallest context window in use, so that the work has the rest.
 pub const BUDGET_BYTES: usize = 48 * 1024;
 
-/// Lines of recent activity that a brief is made from by default: enough to hold the last calls, decisions and errors.
-pub const ACTIVITY_LINES: usize = 200;
-
 /// The prompt, at most `facts.budget_bytes` long: the built-in one of the role, or the user's own.
 pub fn render(facts: &Facts) -> String {
     let draft = match &facts.template {

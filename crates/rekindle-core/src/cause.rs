@@ -35,7 +35,6 @@ pub enum Cause {
     Compacted,
     /// It compacted again and again without getting on.
     CompactionLoop,
-    /// Its context window is full.
     ContextExhausted,
     /// The account's usage limit was met.
     UsageLimit {
@@ -43,7 +42,6 @@ pub enum Cause {
         resets_at: Option<Time>,
     },
     Overloaded,
-    /// The credentials were refused.
     Auth,
     WaitingForInput,
     /// The kernel killed it for lack of memory.

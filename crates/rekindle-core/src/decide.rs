@@ -42,7 +42,6 @@ pub use finish::Standstill;
 pub use finish::standstill;
 pub use timers::{next_deadline, next_deadline_but};
 
-/// What a decision comes to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Step {
     /// Facts to make durable, in order, before anything else.
@@ -61,8 +60,10 @@ pub enum Reply {
     /// Already done: nothing new.
     Already,
     /// The claim is being proven; the outcome follows.
-    Verifying { task: TaskId, epoch: Epoch },
-    /// The question was put down.
+    Verifying {
+        task: TaskId,
+        epoch: Epoch,
+    },
     Asked(QuestionId),
     /// The order is acted on after a moment, unless it is taken back by this number.
     Placed(u64),
@@ -74,75 +75,75 @@ pub enum Reply {
 
 /// Decides on one input at one moment.
 pub fn decide(state: &mut State, now: Time, input: Input) -> Step {
-    let mut turn = Turn { now: now.max(state.last_time), state, events: Vec::new() };
-    let reply = route(&mut turn, input);
-    reload::settle(&mut turn);
-    schedule::fill_slots(&mut turn);
-    steer::deliver(&mut turn);
-    finish::finish_if_over(&mut turn);
-    let events = turn.events;
+    let mut step = OpenStep { now: now.max(state.last_time), state, events: Vec::new() };
+    let reply = route(&mut step, input);
+    reload::settle(&mut step);
+    schedule::fill_slots(&mut step);
+    steer::deliver(&mut step);
+    finish::finish_if_over(&mut step);
+    let events = step.events;
     let effects = events.iter().filter_map(effect::following).collect();
     Step { events, effects, reply }
 }
 
 /// Decides on an input while no coordinator runs: it is put down, but nothing is begun and nothing is brought to an end.
 pub fn record(state: &mut State, now: Time, input: Input) -> Step {
-    let mut turn = Turn { now: now.max(state.last_time), state, events: Vec::new() };
+    let mut step = OpenStep { now: now.max(state.last_time), state, events: Vec::new() };
     // Nobody else acts on an order whose moment is over.
-    placed::act_on_due(&mut turn);
-    let reply = route(&mut turn, input);
-    let events = turn.events;
+    placed::act_on_due(&mut step);
+    let reply = route(&mut step, input);
+    let events = step.events;
     Step { events, effects: Vec::new(), reply }
 }
 
-fn route(turn: &mut Turn<'_>, input: Input) -> Reply {
+fn route(step: &mut OpenStep<'_>, input: Input) -> Reply {
     match input {
         Input::RunRequested { run, plan, plan_path, branch } => {
-            session::run_requested(turn, run, plan, plan_path, branch)
+            session::run_requested(step, run, plan, plan_path, branch)
         }
         Input::CoordinatorStarted { pid, limits, boot_id, boottime_ms, found, missing } => {
             let started = RunEvent::CoordinatorStarted { pid, limits, boot_id, boottime_ms };
-            session::coordinator_started(turn, started, found, missing)
+            session::coordinator_started(step, started, found, missing)
         }
         Input::AttemptStarted { attempt, pid, shim_pid, own_bytes } => {
-            attempt::started(turn, attempt, pid, shim_pid, own_bytes)
+            attempt::started(step, attempt, pid, shim_pid, own_bytes)
         }
-        Input::AttemptExited { attempt, epoch, exit } => attempt::exited(turn, attempt, epoch, exit),
-        Input::AttemptLost { attempt, with_host } => attempt::lost(turn, attempt, with_host),
-        Input::AttemptNotStarted { attempt, reason } => attempt::not_started(turn, attempt, reason),
-        Input::AttemptSilent { attempt, quiet_ms, evidence } => attempt::silent(turn, attempt, quiet_ms, evidence),
-        Input::Reported { attempt, epoch, door, report } => report::reported(turn, attempt, epoch, door, report),
-        Input::ChecksFinished { task, epoch, evidence } => report::checks_finished(turn, &task, epoch, evidence),
-        Input::Streamed { attempt, sign } => stream::streamed(turn, attempt, sign),
+        Input::AttemptExited { attempt, epoch, exit } => attempt::exited(step, attempt, epoch, exit),
+        Input::AttemptLost { attempt, with_host } => attempt::lost(step, attempt, with_host),
+        Input::AttemptNotStarted { attempt, reason } => attempt::not_started(step, attempt, reason),
+        Input::AttemptSilent { attempt, quiet_ms, evidence } => attempt::silent(step, attempt, quiet_ms, evidence),
+        Input::Reported { attempt, epoch, door, report } => report::reported(step, attempt, epoch, door, report),
+        Input::ChecksFinished { task, epoch, evidence } => report::checks_finished(step, &task, epoch, evidence),
+        Input::Streamed { attempt, sign } => stream::streamed(step, attempt, sign),
         Input::SessionClosed { attempt, measure, transcript, cut_off, under_way } => {
-            stream::session_closed(turn, attempt, measure, (transcript, cut_off, under_way))
+            stream::session_closed(step, attempt, measure, (transcript, cut_off, under_way))
         }
-        Input::MessageTaken { attempt, number } => steer::message_taken(turn, attempt, number),
-        Input::PersonLeft { task, by, changed } => steer::detach(turn, &task, &by, changed),
-        Input::AgentSaid(said) => unreported::said(turn, said),
-        Input::BaselineSeen { attempt, task, baseline } => unreported::baseline_seen(turn, attempt, &task, baseline),
-        Input::DiskInspected { missing } => reconcile::disk_inspected(turn, missing),
-        Input::WorkMerged { task, epoch, outcome } => review::merged(turn, &task, epoch, outcome),
-        Input::AttemptsLost { highest } => session::attempts_lost(turn, highest),
+        Input::MessageTaken { attempt, number } => steer::message_taken(step, attempt, number),
+        Input::PersonLeft { task, by, changed } => steer::detach(step, &task, &by, changed),
+        Input::AgentSaid(said) => unreported::said(step, said),
+        Input::BaselineSeen { attempt, task, baseline } => unreported::baseline_seen(step, attempt, &task, baseline),
+        Input::DiskInspected { missing } => reconcile::disk_inspected(step, missing),
+        Input::WorkMerged { task, epoch, outcome } => review::merged(step, &task, epoch, outcome),
+        Input::AttemptsLost { highest } => session::attempts_lost(step, highest),
         Input::BranchMade(made) => {
-            turn.emit_run(RunEvent::BranchMade(made));
+            step.emit_run(RunEvent::BranchMade(made));
             Reply::Accepted
         }
-        Input::SetUp { task, seen } => reconcile::set_up(turn, &task, seen),
-        Input::Noted(noted) => reconcile::noted(turn, noted),
-        Input::HealthChecked { results } => health::checked(turn, results),
-        Input::UsageSeen(left) => usage::seen(turn, left),
-        Input::PressureSeen { short } => hold::pressure_seen(turn, short),
-        Input::Refused { what, refusal } => hold::refused(turn, what, refusal),
-        Input::OutputUnreadable { attempt, reason } => attempt::output_unreadable(turn, attempt, &reason),
-        Input::PlanFileChanged { hash } => session::plan_file_changed(turn, hash),
-        Input::Ordered(order) => operator::ordered(turn, order),
+        Input::SetUp { task, seen } => reconcile::set_up(step, &task, seen),
+        Input::Noted(noted) => reconcile::noted(step, noted),
+        Input::HealthChecked { results } => health::checked(step, results),
+        Input::UsageSeen(left) => usage::seen(step, left),
+        Input::PressureSeen { short } => hold::pressure_seen(step, short),
+        Input::Refused { what, refusal } => hold::refused(step, what, refusal),
+        Input::OutputUnreadable { attempt, reason } => attempt::output_unreadable(step, attempt, &reason),
+        Input::PlanFileChanged { hash } => session::plan_file_changed(step, hash),
+        Input::Ordered(order) => operator::ordered(step, order),
         Input::ClockSeen(seen) => {
-            turn.emit_run(MachineEvent::ClockMoved(seen));
+            step.emit_run(MachineEvent::ClockMoved(seen));
             Reply::Accepted
         }
-        Input::TimePassed => timers::fire_due(turn, &BTreeSet::new()),
-        Input::TimePassedBut(gone) => timers::fire_due(turn, &gone),
+        Input::TimePassed => timers::fire_due(step, &BTreeSet::new()),
+        Input::TimePassedBut(gone) => timers::fire_due(step, &gone),
     }
 }
 
@@ -189,8 +190,8 @@ pub fn outstanding(state: &State) -> Vec<Effect> {
     effects
 }
 
-/// One decision under way: the state as it is by now, and the events that made it so.
-struct Turn<'a> {
+/// A [`Step`] that is still being decided: the state so far, and the events that made it so.
+struct OpenStep<'a> {
     state: &'a mut State,
     now: Time,
     events: Vec<Event>,
@@ -204,7 +205,7 @@ struct About {
     epoch: Option<Epoch>,
 }
 
-impl Turn<'_> {
+impl OpenStep<'_> {
     /// Puts an event down and applies it.
     fn emit(&mut self, about: About, body: impl Into<Body>) {
         if let Some(run) = &self.state.run {

@@ -25,7 +25,6 @@ pub enum DurationError {
 }
 
 impl DurationError {
-    /// What to write instead.
     pub fn hint(&self) -> String {
         match self {
             DurationError::NoUnit(number) => {

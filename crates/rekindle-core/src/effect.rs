@@ -7,11 +7,12 @@ use crate::event::{
 use crate::ids::{AttemptId, Epoch, TaskId};
 use crate::steering::PersonProcess;
 
-/// One thing to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Start the process of an attempt, or find that it was started.
-    LaunchAttempt { attempt: AttemptId },
+    LaunchAttempt {
+        attempt: AttemptId,
+    },
     /// Stop the process tree of an attempt.
     StopAttempt {
         attempt: AttemptId,
@@ -19,14 +20,21 @@ pub enum Effect {
         at_once: bool,
     },
     /// Run the checks of a claimed task.
-    RunChecks { task: TaskId, epoch: Epoch },
+    RunChecks {
+        task: TaskId,
+        epoch: Epoch,
+    },
     /// Commit what is left of a task's accepted work and merge it into the run's branch.
-    MergeWork { task: TaskId, epoch: Epoch },
+    MergeWork {
+        task: TaskId,
+        epoch: Epoch,
+    },
     /// Keep what an attempt left in its workspace, which is over for it.
-    LeaveWorkspace { attempt: AttemptId },
+    LeaveWorkspace {
+        attempt: AttemptId,
+    },
     /// The machine has room again: what it may have refused is asked for again, as after a crash.
     RepeatRefused,
-    /// Run the plan's health commands.
     CheckHealth,
     /// Ask the user's command what is left of the allowance.
     AskUsage,
@@ -40,7 +48,9 @@ pub enum Effect {
         text: String,
     },
     /// Let an agent that waits for messages leave.
-    CloseInput { attempt: AttemptId },
+    CloseInput {
+        attempt: AttemptId,
+    },
     /// Watch the program in which a person works on a task, and tell when it has ended.
     WatchPerson {
         task: TaskId,
@@ -50,14 +60,12 @@ pub enum Effect {
     },
     AlertPerson {
         text: String,
-        /// The commands to choose from.
         choices: Vec<String>,
         /// The task, if it is about one.
         task: Option<TaskId>,
     },
     /// Tell a person that the run is over.
     TellEnd {
-        /// How it stands, in counts.
         text: String,
     },
 }

@@ -56,7 +56,6 @@ pub enum Outcome {
     Failed,
 }
 
-/// Why a run was paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PauseReason {
@@ -76,7 +75,7 @@ pub enum PauseReason {
 }
 
 impl PauseReason {
-    /// Whether the run goes on by itself, without an operator.
+    /// Whether the run resumes by itself, without an operator.
     pub fn ends_by_itself(self) -> bool {
         matches!(self, Self::UsageLimit | Self::SystemError)
     }

@@ -61,8 +61,6 @@ pub enum Format {
 }
 
 impl Format {
-    /// As people write it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Format::SpecKit => "spec-kit",
@@ -77,12 +75,10 @@ impl Format {
     }
 }
 
-/// One file of a source.
 #[derive(Debug, Clone)]
 pub struct SourceFile {
     /// Its path, relative to the project where that is possible; with `/` between its parts.
     pub path: String,
-    /// What it holds.
     pub text: String,
 }
 
@@ -104,7 +100,6 @@ pub struct Source {
 pub struct Imported {
     /// The plan's text; it can be run as it is.
     pub text: String,
-    /// How many tasks it has.
     pub tasks: usize,
     /// How many of them are complete already.
     pub done: usize,
@@ -119,29 +114,16 @@ pub struct Imported {
 pub enum ImportError {
     /// The text is not of this format.
     #[error("this is not what {format} writes: {why}")]
-    Malformed {
-        /// The format that was expected.
-        format: &'static str,
-        /// What is wrong.
-        why: String,
-    },
+    Malformed { format: &'static str, why: String },
     /// Nothing in it is a task.
     #[error("no tasks found{0}")]
     Empty(String),
     /// More than is taken in.
     #[error("{what}: {count}, at most {max} are taken; import a part of it")]
-    TooMany {
-        /// Of what.
-        what: &'static str,
-        /// How many there are.
-        count: usize,
-        /// How many are taken.
-        max: usize,
-    },
+    TooMany { what: &'static str, count: usize, max: usize },
     /// The lists of the file, of which none was chosen or the chosen one does not exist.
     #[error("{why}: choose one of {tags}")]
     WhichTag {
-        /// What was missing.
         why: String,
         /// The names that there are.
         tags: String,
@@ -152,9 +134,6 @@ pub enum ImportError {
 }
 
 /// Turns a source into a plan.
-///
-/// # Errors
-/// When the text is not of the format, has no tasks or too many.
 pub fn convert(format: Format, source: &Source) -> Result<Imported, ImportError> {
     let draft = match format {
         Format::SpecKit => spec_kit::read(source)?,

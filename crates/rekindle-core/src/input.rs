@@ -13,15 +13,12 @@ use crate::refusal::Refusal;
 use crate::report::{Baseline, Channel, CheckResult, Evidence, Exit, Report};
 use crate::steering::{PersonProcess, Undoable};
 
-/// One thing that happened.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
     /// An operator asked for a run of a plan.
     RunRequested {
         run: RunId,
-        /// The plan, whole.
         plan: Box<Plan>,
-        /// Where its file lies.
         plan_path: String,
         /// The git branch, in a repository.
         branch: Option<String>,
@@ -38,10 +35,8 @@ pub enum Input {
         /// Complete tasks with artifacts that are no longer on disk.
         missing: Vec<(TaskId, Vec<String>)>,
     },
-    /// An agent's process runs.
     AttemptStarted {
         attempt: AttemptId,
-        /// The agent's process.
         pid: u32,
         shim_pid: u32,
         /// Bytes of its prompt that are rekindle's own.
@@ -62,7 +57,6 @@ pub enum Input {
     /// An attempt could not be started at all.
     AttemptNotStarted {
         attempt: AttemptId,
-        /// What the operating system said.
         reason: String,
     },
     /// No sign of life from an attempt for longer than the limit.
@@ -132,7 +126,7 @@ pub enum Input {
         epoch: Epoch,
         outcome: MergeOutcome,
     },
-    /// Bundles of attempts stand in the state directory that the log does not know, and a person said to go on without them.
+    /// Bundles of attempts stand in the state directory that the log does not know, and a person said to continue without them.
     AttemptsLost {
         highest: AttemptId,
     },
@@ -163,15 +157,12 @@ pub enum Input {
     /// The output of an attempt that has ended cannot be read to its end, however often that is tried.
     OutputUnreadable {
         attempt: AttemptId,
-        /// What the operating system said.
         reason: String,
     },
     /// The plan's file was seen to differ from the pinned plan.
     PlanFileChanged {
-        /// Hash of the file now.
         hash: String,
     },
-    /// An operator gave an order.
     Ordered(Order),
     /// The machine's clocks were looked at.
     ClockSeen(ClockSeen),
@@ -220,7 +211,6 @@ pub enum Refused {
     Checks(TaskId, Epoch),
     /// The merge of accepted work: nothing was merged.
     Merge(TaskId, Epoch),
-    /// The plan's health commands.
     Health,
 }
 
@@ -237,8 +227,9 @@ pub enum MergeOutcome {
         /// How to go about it.
         advice: String,
     },
-    /// It could not be tried.
-    Failed { reason: String },
+    Failed {
+        reason: String,
+    },
 }
 
 /// What was found of an attempt when a coordinator started. What ended is settled by inputs of its own, after its output.
@@ -256,21 +247,21 @@ pub enum Found {
     Finished(Exit),
     /// Its shim is dead; what was left of it has been ended.
     Lost,
-    /// The machine was restarted.
     HostLost,
-    /// It never began.
     NeverStarted,
     /// It never began, because the machine had no room for it.
     Refused(Refusal),
     /// Its bundle cannot be read and was set aside.
-    Unreadable { reason: String },
+    Unreadable {
+        reason: String,
+    },
 }
 
 /// An operator's order: decided as it is, and written on the control socket as it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "call", rename_all = "snake_case")]
 pub enum Order {
-    /// Stop agents, keep state, go on later.
+    /// Stop agents, keep state, continue later.
     Pause(#[serde(with = "stop_flag")] PauseReason),
     /// Replace an agent now.
     Recover {
@@ -285,7 +276,6 @@ pub enum Order {
     Stop {
         task: TaskId,
     },
-    /// Open a task again.
     Retry {
         task: TaskId,
     },
@@ -309,13 +299,12 @@ pub enum Order {
     },
     /// Forget what was learned from disagreements.
     ForgetFocus,
-    /// Give a task up for good, on the operator's word.
+    /// Give up a task for good, on the operator's word.
     #[serde(rename = "fail_task")]
     Fail {
         task: TaskId,
         reason: String,
     },
-    /// Take a changed plan over.
     Reload {
         plan: Box<Plan>,
     },
@@ -328,7 +317,7 @@ pub enum Order {
         task: TaskId,
         edit: Box<TaskEdit>,
     },
-    /// Tell the agent of a task something.
+    /// Send a message to a task's agent.
     Tell {
         task: TaskId,
         text: String,
@@ -353,7 +342,6 @@ pub enum Order {
     WithUndo {
         order: Undoable,
     },
-    /// Take such an order back.
     Undo {
         number: u64,
     },

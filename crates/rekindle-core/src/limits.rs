@@ -26,7 +26,6 @@ pub struct Limits {
     pub silence_ms: u64,
     /// Which `[agents.NAME]` runs tasks that name none.
     pub default_cli: String,
-    /// All configured `[agents.NAME]`.
     pub clis: Vec<String>,
     /// Grace on each step of the stop ladder.
     pub stop_grace_ms: u64,

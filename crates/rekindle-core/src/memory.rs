@@ -53,7 +53,6 @@ pub enum Section {
     Answers,
     /// The words of the questions that a person answered.
     Asked,
-    /// Questions that nobody has answered.
     Questions,
     /// Where the agent said it stood.
     Checkpoint,
@@ -61,18 +60,14 @@ pub enum Section {
     Subtasks,
     /// What is done and must not be done a second time.
     Done,
-    /// What the checks said last.
     Checks,
     /// What failed and how: commands, dead ends.
     Failures,
     /// Files that were changed, commits, the diff.
     Files,
     Commands,
-    /// What reviewers said before.
     Verdicts,
-    /// What critics have missed before.
     Focus,
-    /// What other tasks came to.
     Results,
     /// Subagents and teammates.
     Helpers,
@@ -80,16 +75,13 @@ pub enum Section {
     Findings,
     /// The last lines of an agent's output.
     Activity,
-    /// The steps ahead.
     Next,
     /// What rekindle has looked up just now.
     LookedUp,
-    /// What is not known.
     Unknown,
 }
 
 impl Section {
-    /// The heading over its items.
     pub fn heading(self) -> &'static str {
         match self {
             Self::Status => "Task Status",
@@ -133,7 +125,6 @@ impl Section {
     }
 }
 
-/// One thing worth knowing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
     pub section: Section,
@@ -194,7 +185,7 @@ pub fn compose(items: &[Item], room: usize, layout: Layout<'_>) -> String {
     let around = |inside: String| fence::wrap(layout.label, usize::MAX, |_| inside);
     if !left_out.is_empty() {
         let used = outside.len() + around(inside.clone()).len();
-        let line = format!("(left out for want of room: {})", left_out.join(", "));
+        let line = format!("(left out to save space: {})", left_out.join(", "));
         // Its mark and its end of line take three bytes.
         let line = text::fold(&line, LEFT_OUT_BYTES.min(room.saturating_sub(used)).saturating_sub(3));
         // How much was left out depends on what others wrote: it stands with their words where there are any.

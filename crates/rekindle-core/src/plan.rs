@@ -76,7 +76,6 @@ pub struct PlanTask {
     pub body: String,
     /// The agent that does it; tasks with the same one go to one process, in order.
     pub agent: Option<AgentName>,
-    /// The role that does it.
     pub role: Option<String>,
     /// Which `[agents.NAME]` runs it.
     pub cli: Option<String>,

@@ -26,7 +26,7 @@ pub enum Next {
     /// Wait until the provider's gate opens.
     WaitForGate,
     AskPerson,
-    /// Wait until the operator goes on.
+    /// Wait until the operator resumes the run.
     WaitForOperator,
     /// Wait until the machine has room.
     WaitForMachine,
@@ -42,7 +42,6 @@ pub struct Row {
     pub advise_split: bool,
 }
 
-/// The policy table.
 pub fn row(cause: &Cause) -> Row {
     let (counts, next, advise_split) = match cause {
         Cause::Completed => (true, Next::Nothing, false),

@@ -7,7 +7,6 @@ use crate::review::Stage;
 use crate::state::{State, Task, TaskState};
 use crate::view::Counts;
 
-/// How far a run is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Progress {
@@ -52,7 +51,6 @@ impl Progress {
         found
     }
 
-    /// Tasks that are not complete.
     pub fn remaining(&self) -> u32 {
         self.total - self.complete.min(self.total)
     }

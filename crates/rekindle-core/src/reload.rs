@@ -12,7 +12,6 @@ use crate::state::{State, Task, TaskState};
 /// How a changed plan differs from the plan of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// What is taken over.
     pub reload: PlanReloaded,
     /// Tasks that a person added and that the file does not have: they stay.
     pub kept: Vec<TaskId>,
@@ -24,7 +23,6 @@ pub struct Difference {
 
 impl Difference {
     /// Whether nothing would change for anybody.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         let PlanReloaded { added, changed, removed, .. } = &self.reload;
         added.is_empty() && changed.is_empty() && removed.is_empty() && self.about_plan.is_empty()
@@ -32,9 +30,6 @@ impl Difference {
 }
 
 /// Compares a plan with the plan of a run.
-///
-/// # Errors
-/// When it cannot be taken over, with the reason.
 pub fn compare(state: &State, plan: &Plan) -> Result<Difference, String> {
     let Some(run) = &state.run else { return Err("there is no run here".to_owned()) };
     if run.plan.name != plan.name {
@@ -106,7 +101,6 @@ fn is_planned(task: &Task) -> bool {
 }
 
 /// What is different in a task. Levels of a plan without waves follow from its blockers and are no change of their own.
-#[must_use]
 pub fn differences(old: &PlanTask, new: &PlanTask, explicit_waves: bool) -> Vec<ChangedPart> {
     let different = [
         (ChangedPart::Title, old.title != new.title),
@@ -254,7 +248,6 @@ pub(crate) fn refuse_blockers(state: &State, task: &PlanTask) -> Result<(), Stri
 
 impl State {
     /// The plan as it is now: without what was removed, and without what belongs to the run alone.
-    #[must_use]
     pub fn present_plan(&self) -> Option<Plan> {
         let run = self.run.as_ref()?;
         let planned = |task: &&PlanTask| self.tasks.get(&task.id).is_some_and(is_planned);
@@ -263,7 +256,6 @@ impl State {
     }
 
     /// A name that no task of the run has: `T` and a number behind the highest.
-    #[must_use]
     pub fn free_task_id(&self) -> Option<TaskId> {
         let number = |id: &TaskId| id.as_str().strip_prefix('T')?.parse::<u32>().ok();
         let highest = self.tasks.keys().filter_map(number).max().unwrap_or(0);

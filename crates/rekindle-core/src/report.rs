@@ -65,12 +65,10 @@ pub enum Report {
         /// The outcome in the agent's words.
         result: Option<String>,
     },
-    /// It gives a task up.
     Fail {
         task: TaskId,
         reason: String,
     },
-    /// It says where it stands.
     Checkpoint {
         task: TaskId,
         checkpoint: Checkpoint,
@@ -79,7 +77,6 @@ pub enum Report {
         /// The task that waits for the answer.
         task: TaskId,
         text: String,
-        /// Answers to choose from.
         options: Vec<String>,
         /// What a person needs to know to answer.
         context: String,
@@ -87,7 +84,6 @@ pub enum Report {
     /// It breaks a task into smaller ones, to be worked through in order.
     Split {
         task: TaskId,
-        /// The parts, in order.
         subtasks: Vec<String>,
     },
     /// A reviewer's verdict on a task's work.
@@ -101,7 +97,6 @@ pub enum Report {
         #[serde(flatten)]
         findings: Findings,
     },
-    /// It notes a decision.
     Note {
         text: String,
     },
@@ -123,11 +118,9 @@ impl Report {
     }
 }
 
-/// What a reviewer decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The work is good.
     Pass,
     /// It goes back to the developer.
     Fail,
@@ -167,6 +160,18 @@ pub struct CheckResult {
     /// The environment it ran in, where the plan names any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<String>,
+}
+
+impl CheckResult {
+    /// How it ended, in words.
+    pub fn outcome(&self) -> String {
+        match (self.passed, self.timed_out, self.code) {
+            (true, ..) => "passed".to_owned(),
+            (false, true, _) => "timed out".to_owned(),
+            (false, false, Some(code)) => format!("exited with {code}"),
+            (false, false, None) => "was killed".to_owned(),
+        }
+    }
 }
 
 /// Bytes of one failed check's output in the state: what a brief shows of it.
@@ -222,7 +227,6 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Whether everything is proven.
     pub fn passed(&self) -> bool {
         self.missing_artifacts.is_empty()
             && self.checks.iter().all(|check| check.passed)
@@ -248,11 +252,7 @@ impl Evidence {
     /// What is wrong, in one line.
     pub fn complaint(&self) -> String {
         if let Some(check) = self.checks.iter().find(|check| !check.passed).or_else(|| self.introduced().next()) {
-            let how = match (check.timed_out, check.code) {
-                (true, _) => "timed out".to_owned(),
-                (false, Some(code)) => format!("exited with {code}"),
-                (false, None) => "was killed".to_owned(),
-            };
+            let how = check.outcome();
             let place = check.environment.as_ref().map(|name| format!(" in `{name}`")).unwrap_or_default();
             return format!("check `{}` {how}{place}", check.command);
         }

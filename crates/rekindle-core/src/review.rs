@@ -68,7 +68,6 @@ pub struct GivenVerdict {
     pub findings: Findings,
 }
 
-/// Who sent the work back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReworkSource {
@@ -87,7 +86,6 @@ pub enum ReworkSource {
 /// Work that was sent back, with everything the developer needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rework {
-    /// By whom.
     pub source: ReworkSource,
     #[serde(flatten)]
     pub findings: Findings,
@@ -149,9 +147,7 @@ pub struct FailedEnvironment {
 /// What reviewers are told to look at, because it was missed before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FocusArea {
-    /// What the issues were about.
     pub category: String,
-    /// How often they were missed.
     pub misses: usize,
     /// The newest of them, in the auditors' words.
     pub examples: Vec<String>,

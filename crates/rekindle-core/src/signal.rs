@@ -1,6 +1,6 @@
 //! Signal lines in the output of agents that can report in no other way: what counts as one, and what it says.
 //!
-//! The scanner is fed whole lines in order and is itself plain data: stored beside the offset it has reached, it goes on
+//! The scanner is fed whole lines in order and is itself plain data: stored beside the offset it has reached, it continues
 //! after a restart as if nothing had happened. Whether a report is believed is decided elsewhere.
 
 mod block;

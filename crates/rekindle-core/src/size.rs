@@ -20,7 +20,6 @@ pub enum SizeError {
 }
 
 impl SizeError {
-    /// What to write instead.
     pub fn hint(&self) -> String {
         match self {
             Self::NoUnit(number) => format!("write \"{number}MiB\" or \"{number}GiB\""),

@@ -32,7 +32,6 @@ pub const NOTES_KEPT: usize = 200;
 /// The whole state of the current run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct State {
-    /// Time of the newest event.
     pub last_time: Time,
     /// The run, once there is one.
     pub run: Option<Run>,
@@ -47,7 +46,6 @@ pub struct State {
     pub notes: Vec<Note>,
     /// Failed starts by `[agents.NAME]`.
     pub breakers: BTreeMap<String, Breaker>,
-    /// Accounts that have to wait.
     #[serde(default)]
     pub gates: BTreeMap<String, Gate>,
     /// The highest attempt number ever given; bundles are named after it, over all runs.
@@ -60,7 +58,6 @@ pub struct State {
     /// What else is known of that.
     #[serde(default)]
     pub hold: Hold,
-    /// The newest coordinator.
     pub coordinator: Option<Coordinator>,
     /// Where critics and auditors did not agree, over all runs, newest last.
     #[serde(default)]
@@ -145,7 +142,6 @@ pub struct Hold {
 pub struct Usage {
     /// It was asked and has not answered.
     pub asking: bool,
-    /// When it last answered.
     pub seen_at: Option<Time>,
     pub left: Option<UsageLeft>,
     /// The reset that the run last waited for, and which try since then came after it.
@@ -166,14 +162,13 @@ pub struct Health {
 pub struct Run {
     pub id: RunId,
     pub plan: Plan,
-    /// Where the plan's file lies.
     pub plan_path: String,
     /// The git branch it was started on.
     pub branch: Option<String>,
     pub phase: RunPhase,
     pub started_at: Time,
     pub ended_at: Option<Time>,
-    /// How often it went on after a pause.
+    /// How often it continued after a pause.
     pub resumes: u32,
     /// Hash of the plan's file when it was last seen to differ from the pinned plan.
     pub changed_plan: Option<String>,
@@ -194,7 +189,7 @@ pub struct Run {
     /// When the pause began that it is in, or was in last.
     #[serde(default)]
     pub paused_at: Option<Time>,
-    /// When it goes on by itself.
+    /// When it resumes by itself.
     #[serde(default)]
     pub resumes_at: Option<Time>,
     /// The settings of a plan that was taken over; the next coordinator begins with them.
@@ -204,7 +199,6 @@ pub struct Run {
 
 impl Run {
     /// The settings that the next coordinator begins with.
-    #[must_use]
     pub fn settings(&self) -> &FrontMatter {
         self.next_settings.as_ref().unwrap_or(&self.plan.settings)
     }
@@ -214,7 +208,6 @@ impl Run {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Inspection {
-    /// Not asked for.
     None,
     Asked,
     /// Done, and nothing was opened again since.
@@ -226,15 +219,13 @@ pub enum Inspection {
 pub enum RunPhase {
     /// Requested; no coordinator has taken it yet.
     Created,
-    /// Under way.
     Running,
     /// A pause was ordered; agents are being stopped.
     Pausing(PauseReason),
     /// Paused; nothing runs.
     Paused(PauseReason),
-    /// Paused; it goes on by itself when what it waits for has come.
+    /// Paused; it resumes by itself when what it waits for has come.
     Waiting(PauseReason),
-    /// Over.
     Finished(Outcome),
 }
 
@@ -266,7 +257,6 @@ pub struct Attempt {
     pub dispatched_at: Time,
     pub ended_at: Option<Time>,
     pub stop: Option<Stop>,
-    /// How its process ended.
     pub exit: Option<Exit>,
     pub cause: Option<Cause>,
     /// A coordinator found that nothing is left of it; said and counted once.
@@ -296,11 +286,9 @@ impl Attempt {
 pub enum AttemptPhase {
     /// Decided on; the process is not recorded yet.
     Starting,
-    /// Its process runs.
     Running,
     /// Its process has ended; a claim of it is still being proven.
     Exited,
-    /// Over.
     Ended,
 }
 
@@ -308,7 +296,6 @@ pub enum AttemptPhase {
 pub struct Stop {
     /// What its end will be put down to.
     pub cause: Cause,
-    /// Without grace.
     pub at_once: bool,
     pub ordered_at: Time,
     /// When it was last ordered; an order that was not taken is repeated.
@@ -321,7 +308,6 @@ pub struct Question {
     pub agent: AgentName,
     pub attempt: AttemptId,
     pub text: String,
-    /// Answers to choose from.
     pub options: Vec<String>,
     /// What a person needs to know.
     pub context: String,
@@ -335,7 +321,6 @@ pub struct Question {
 impl Question {
     /// What an answer means: the text of an option where it is its number, else the answer as it is. Where an option is itself that
     /// number, it is meant.
-    #[must_use]
     pub fn meant(&self, answer: &str) -> String {
         let typed = answer.trim();
         let numbered = typed.parse::<usize>().ok().and_then(|number| self.options.get(number.checked_sub(1)?));
@@ -346,7 +331,6 @@ impl Question {
     }
 }
 
-/// A decision that was noted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Note {
     pub time: Time,

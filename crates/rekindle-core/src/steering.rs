@@ -47,21 +47,20 @@ pub struct Tell {
     pub stage: TellStage,
 }
 
-/// Where a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "stage", rename_all = "snake_case")]
 pub enum TellStage {
-    /// Nobody has it.
     Waiting,
     /// It stands in the prompt of an attempt that is being started.
-    InPrompt { attempt: AttemptId },
+    InPrompt {
+        attempt: AttemptId,
+    },
     /// It is on its way to a running agent.
     Sent {
         attempt: AttemptId,
         /// The message's number within the attempt.
         number: u32,
     },
-    /// An agent has it.
     Delivered {
         attempt: AttemptId,
         how: How,
@@ -99,17 +98,23 @@ pub struct Attached {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "call", rename_all = "snake_case")]
 pub enum Undoable {
-    /// Leave a task out.
-    Skip { task: TaskId, reason: String },
+    Skip {
+        task: TaskId,
+        reason: String,
+    },
     /// Complete a task on the person's word.
-    Complete { task: TaskId, result: Option<String> },
-    /// Answer a question.
-    Answer { id: QuestionId, text: String },
+    Complete {
+        task: TaskId,
+        result: Option<String>,
+    },
+    Answer {
+        id: QuestionId,
+        text: String,
+    },
 }
 
 impl Undoable {
     /// The task that it is about, where it names one.
-    #[must_use]
     pub fn task(&self) -> Option<&TaskId> {
         match self {
             Self::Skip { task, .. } | Self::Complete { task, .. } => Some(task),
@@ -122,6 +127,5 @@ impl Undoable {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placed {
     pub order: Undoable,
-    /// When it is acted on.
     pub due: Time,
 }

@@ -4,14 +4,12 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How an attempt is started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
     /// Nobody was at the task before.
     #[default]
     First,
-    /// The CLI session goes on.
     Resume,
     /// A new agent with a brief.
     Fresh,

@@ -6,13 +6,10 @@ use serde::{Deserialize, Serialize};
 use crate::ids::AttemptId;
 use crate::state::State;
 
-/// How a living agent stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
-    /// At work on a task.
     Working,
-    /// Alive without a task.
     Idle,
     /// Nothing was seen of it for longer than it may be silent, and it was asked how it stands.
     Unresponsive,

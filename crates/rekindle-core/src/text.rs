@@ -166,7 +166,6 @@ pub fn grouped(number: usize) -> String {
 }
 
 /// A number with its noun, in the singular or the plural.
-#[must_use]
 pub fn counted(number: usize, one: &str, many: &str) -> String {
     format!("{} {}", grouped(number), if number == 1 { one } else { many })
 }

@@ -38,13 +38,12 @@ pub struct RunRow {
     pub id: String,
     pub plan: String,
     pub title: String,
-    /// Where the plan's file lies.
     pub plan_path: String,
-    /// `created`, `running`, `pausing`, `paused`, `waiting` (paused, goes on by itself), `complete` or `failed`.
+    /// `created`, `running`, `pausing`, `paused`, `waiting` (paused, resumes by itself), `complete` or `failed`.
     pub state: String,
     pub started_at: Time,
     pub ended_at: Option<Time>,
-    /// How often it went on after a pause.
+    /// How often it continued after a pause.
     pub resumes: u32,
     /// Attempts a task has in all.
     pub attempts: u32,
@@ -65,7 +64,7 @@ pub struct RunRow {
     /// Why it is paused, in a word of the log.
     #[serde(default)]
     pub pause_reason: Option<PauseReason>,
-    /// When a run that waits goes on by itself, where that is known.
+    /// When a run that waits resumes by itself, where that is known.
     #[serde(default)]
     pub resumes_at: Option<Time>,
     /// Why nothing new is started, while the machine is short of something.
@@ -92,7 +91,6 @@ pub struct TaskRow {
     /// The agent that works on it or would.
     pub agent: Option<AgentName>,
     pub wave: u32,
-    /// Why the last attempt ended.
     pub cause: Option<String>,
     /// In words: what it waits for, or why it ended as it did.
     pub reason: Option<String>,
@@ -113,7 +111,6 @@ pub struct TaskRow {
     pub not_before: Option<Time>,
     /// Where its agent said it stood.
     pub checkpoint: Option<Checkpoint>,
-    /// What the last checks saw.
     pub evidence: Option<Evidence>,
     /// Compactions of agents while they were at it.
     #[serde(default)]
@@ -157,14 +154,12 @@ pub struct TaskRow {
     /// What the person told its agent, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub told: Vec<ToldRow>,
-    /// The person holds it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attached: Option<AttachedRow>,
 }
 
 impl TaskRow {
     /// That a person decided how it ended, in words.
-    #[must_use]
     pub fn decided(&self) -> Option<&'static str> {
         match self.state.as_str() {
             _ if !self.by_operator => None,
@@ -191,7 +186,6 @@ impl TaskRow {
 /// Rows that events have changed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Touched {
-    /// The run's row.
     pub run: bool,
     pub tasks: BTreeSet<TaskId>,
     pub attempts: BTreeSet<AttemptId>,

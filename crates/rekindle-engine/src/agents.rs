@@ -57,7 +57,6 @@ impl Default for Kinds {
 }
 
 impl Kinds {
-    /// All kinds, in order.
     pub fn iter(self) -> impl Iterator<Item = Kind> {
         self.0.iter().copied()
     }
@@ -119,7 +118,6 @@ pub enum Permissions {
     /// What the program's own settings allow.
     #[default]
     Default,
-    /// Everything.
     Full,
 }
 
@@ -152,6 +150,19 @@ impl Program {
     pub fn traits(&self, kind: &str) -> Traits {
         let account = self.account.clone().unwrap_or_else(|| kind.to_owned());
         Traits { account, fallback: self.fallback.clone(), ..Traits::new(kind) }
+    }
+
+    /// The traits of a CLI that keeps sessions and takes MCP tools, but no messages while it runs.
+    pub fn session_traits(&self, kind: &str) -> Traits {
+        Traits {
+            structured_output: true,
+            shows_calls: true,
+            resumes: true,
+            compacts: true,
+            reinjects: true,
+            mcp: true,
+            ..self.traits(kind)
+        }
     }
 
     /// Arguments that make it print its version: those of `command`, then the usual one.
@@ -247,14 +258,12 @@ pub struct Compaction {
 /// What a plugin of ours writes to a program's output begins with this.
 pub const PLUGIN_MARK: &str = "@rekindle ";
 
-/// How a process is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
     /// The program and its arguments. No secret may stand in here: arguments can be read by everybody.
     pub argv: Vec<String>,
     /// Variables added to the environment, over those of `[agents.NAME]`.
     pub env: BTreeMap<String, String>,
-    /// Variables taken out of it.
     pub env_remove: BTreeSet<String>,
     /// What its standard input is: with `Lines` the input's text is its first line, and more may follow.
     pub stdin: Stdin,
@@ -281,12 +290,9 @@ impl Launch {
     }
 }
 
-/// Where a line was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LineSource {
-    /// Standard output.
     Out,
-    /// Standard error.
     Err,
     /// The transcript that the program keeps beside its output.
     Transcript,

@@ -35,12 +35,10 @@ const COMPLAINTS: usize = 16;
 pub enum Kind {
     /// A person has to do something: answer, or see to what failed.
     NeedsYou,
-    /// The run is over.
     Finished,
 }
 
 impl Kind {
-    /// Its name, for programs.
     pub fn name(self) -> &'static str {
         match self {
             Self::NeedsYou => "needs_you",
@@ -52,12 +50,10 @@ impl Kind {
 /// Where the end of a run is told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Finished {
-    /// Nowhere.
     Off,
     /// Where the person sits: the bell and the desktop.
     #[default]
     Local,
-    /// Through every channel.
     All,
 }
 
@@ -80,7 +76,6 @@ impl Finished {
 pub struct Alert {
     pub kind: Kind,
     pub text: String,
-    /// The commands to choose from.
     pub choices: Vec<String>,
     pub run: String,
     pub plan: String,
@@ -157,7 +152,7 @@ impl Complaints {
     pub fn add(&self, channel: &'static str, why: &str) {
         let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if said.channels.insert(channel) && said.waiting.len() < COMPLAINTS {
-            let text = format!("alerts cannot be sent by {channel}: {why}; this is said once");
+            let text = format!("alerts cannot be sent by {channel}: {why}; this is reported once");
             said.waiting.push(text);
         }
     }
@@ -254,7 +249,7 @@ fn queue(channel: &'static str, mut tell: impl FnMut(&Alert, &Receiver<()>) + Se
     Some(Queue { channel, alerts, _end: end, through })
 }
 
-/// Waits before another try, but not beyond the end: then the last tries are made at once. Always says to go on.
+/// Waits before another try, but not beyond the end: then the last tries are made at once. Always says to continue.
 fn wait_for(end: &Receiver<()>, wait: Duration) -> bool {
     let _nothing_is_sent = end.recv_timeout(wait);
     true

@@ -20,9 +20,7 @@ pub enum Memory {
     /// A share of what the machine has, where a cgroup can hold it.
     #[default]
     Auto,
-    /// No cap.
     None,
-    /// So many bytes.
     Bytes(u64),
 }
 

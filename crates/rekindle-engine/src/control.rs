@@ -18,6 +18,5 @@ pub struct Called {
     /// The caller's process and its ancestors, where the operating system told.
     pub ancestors: Vec<u32>,
     pub call: Request,
-    /// Where the answer goes.
     pub reply: Answerer,
 }

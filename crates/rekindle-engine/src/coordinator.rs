@@ -54,10 +54,8 @@ const OUTPUT_WINDOW_MS: u64 = 15;
 /// Left in the state directory when damage was seen: the next start then checks everything, whatever its size.
 const SUSPECT: &str = "suspect";
 
-/// Everything a coordinator needs.
 pub struct Setup {
     pub dir: StateDir,
-    /// Where agents work.
     pub workspace: PathBuf,
     /// Whether agents work apart.
     pub isolation: Isolation,
@@ -72,11 +70,11 @@ pub struct Setup {
     pub prompts: BTreeMap<Role, String>,
     /// Where the files for people go.
     pub files_dir: PathBuf,
-    /// A new run, unless an unfinished one goes on.
+    /// A new run, unless an unfinished one continues.
     pub new_run: Option<Input>,
     /// Whose lock this is, for whoever meets it.
     pub plan_path: PathBuf,
-    /// A person said to go on although events of attempts were lost.
+    /// A person said to continue although events of attempts were lost.
     pub forget_lost: bool,
     /// The state directory, where it had to be opened before it could be read.
     pub opened: Option<Opened>,
@@ -118,25 +116,21 @@ pub enum Error {
     /// The state directory cannot be used, or another coordinator holds it.
     #[error(transparent)]
     StateDir(#[from] state_dir::Error),
-    /// The store cannot be used.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// The state cannot be loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
     /// The operating system refused something else.
     #[error("{what}: {source}")]
     Os { what: &'static str, source: std::io::Error },
-    /// Its state directory was deleted.
-    #[error("{} was deleted while its run was going on, as git clean -fdx does; its agents are being ended", .0.display())]
+    #[error("{} was deleted while its run was in progress, as git clean -fdx does; its agents are being ended", .0.display())]
     Deleted(PathBuf),
-    /// The run cannot be begun.
     #[error("{0}")]
     Refused(String),
     /// Bundles exist of attempts that the log does not know: a person has to say what is to become of that.
     #[error("{0}")]
     AttemptsLost(Lost),
-    /// It was told to leave while the store refused: what was decided last is not written, and agents go on.
+    /// It was told to leave while the store refused: what was decided last is not written, and agents continue.
     #[error("the state cannot be written: {0}")]
     Unwritten(store::Error),
 }
@@ -264,7 +258,7 @@ impl Coordinator {
     }
 
     /// Drives the run until it is over or paused, and says how it stands then. Fails when the store refuses for a
-    /// reason that does not pass. Agents go on; the next coordinator adopts them.
+    /// reason that does not pass. Agents continue; the next coordinator adopts them.
     pub fn drive(mut self) -> Result<RunPhase, Error> {
         loop {
             let arrived = match std::mem::replace(&mut self.next, Next::Wait(Time(0))) {

@@ -53,7 +53,6 @@ pub struct Settings {
     pub log_context_lines: usize,
     /// Largest prompt.
     pub brief_budget_bytes: usize,
-    /// Where agents work.
     pub workspace: String,
     /// Where `build-status--{slug}.md` lies.
     pub build_status_path: String,
@@ -61,7 +60,7 @@ pub struct Settings {
     pub prompts: BTreeMap<Role, String>,
 }
 
-/// Why the driver cannot go on.
+/// Why the driver cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The store refused; nothing that was not durable has been acted on.
@@ -219,7 +218,7 @@ impl<W: World> Driver<W> {
     }
 
     /// Handles what happened, in order, and makes it durable in one go. Fails when the store refuses. Nothing is lost
-    /// by that: where it is worth trying, the same driver goes on with what is left when it is called again, with more
+    /// by that: where it is worth trying, the same driver continues with what is left when it is called again, with more
     /// messages or with none.
     pub fn handle(&mut self, messages: impl IntoIterator<Item = Message>) -> Result<(), Error> {
         self.look_at_clocks();
@@ -275,7 +274,6 @@ impl<W: World> Driver<W> {
         &self.heard_from
     }
 
-    /// What the run waits for.
     pub fn standstill(&self) -> Standstill {
         decide::standstill(&self.state)
     }
@@ -344,7 +342,7 @@ impl<W: World> Driver<W> {
             Message::Pressure { short } => {
                 self.take(Input::PressureSeen { short });
             }
-            // Nothing more is decided on it: agents go on, and the next coordinator repairs it first.
+            // Nothing more is decided on it: agents continue, and the next coordinator repairs it first.
             Message::StoreDamaged { problem } => return Err(store::Error::Corrupt(problem).into()),
             Message::PlanFileChanged { hash } => {
                 self.take(Input::PlanFileChanged { hash });

@@ -32,14 +32,7 @@ impl Files {
         (seq != self.written_seq).then(|| self.written_at.map_or(now, |at| at.plus_ms(EVERY_MS)))
     }
 
-    /// Writes the files if they are due. A failure is reported and tried again with the next change: nothing depends on them.
-    pub fn write_if_due(&mut self, state: &State, seq: u64, now: Time) -> std::io::Result<()> {
-        if self.due(seq, now).is_none_or(|due| due > now) {
-            return Ok(());
-        }
-        self.write(state, seq, now)
-    }
-
+    /// Writes the files. A failure is reported and tried again with the next change: nothing depends on them.
     pub fn write(&mut self, state: &State, seq: u64, now: Time) -> std::io::Result<()> {
         let Some(run) = &state.run else { return Ok(()) };
         self.written_seq = seq;

@@ -81,10 +81,8 @@ pub enum Error {
     /// It cannot merge without a checkout.
     #[error("git {0} is too old for worktrees: install 2.38 or newer, or set run.isolation = \"shared\"")]
     TooOld(String),
-    /// No repository here or above.
     #[error("{0} is not in a git repository: type git init, or set run.isolation = \"shared\"")]
     NotARepository(PathBuf),
-    /// A repository without a checkout.
     #[error("{0} is a bare repository, which has no files to work on: run rekindle in a checkout of it")]
     Bare(PathBuf),
     /// Git does not trust the directory's owner.
@@ -105,7 +103,6 @@ pub enum Error {
     /// Somebody holds a lock, or died with it.
     #[error("git is locked by {path}{}: wait for that git, or if none is running: rm '{path}'", age(*.seconds))]
     Locked {
-        /// The lock file.
         path: String,
         /// Its age, where it can be seen.
         seconds: Option<u64>,
@@ -124,7 +121,7 @@ pub enum Error {
     BadName(String),
     /// Another ref has the name of a folder that this one needs.
     #[error(
-        "{0} cannot be made because a branch has a part of its name as its own: rename that one with git branch -m"
+        "{0} cannot be created because another branch is named like its first part: rename that branch with git branch -m"
     )]
     NameTaken(String),
     /// Something stands where a workspace should, and it is none.
@@ -135,13 +132,8 @@ pub enum Error {
     Gone(String),
     #[error("{} would be overwritten in {dir}: choose an empty directory, or add --force", few(.files))]
     WouldOverwrite { dir: PathBuf, files: Vec<String> },
-    /// The operating system said no.
     #[error("cannot use {path}: {source}")]
-    Io {
-        /// The file or directory.
-        path: PathBuf,
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 impl Error {

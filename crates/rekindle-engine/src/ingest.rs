@@ -45,7 +45,7 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// A cursor that goes on at a stored offset.
+    /// A cursor that continues at a stored offset.
     pub fn at(offset: u64) -> Self {
         Self { start: offset, scanned: offset, head: Vec::new(), head_max: RECORD_HEAD_BYTES }
     }

@@ -28,7 +28,7 @@ pub struct Of<'a> {
     pub run: &'a str,
     /// The plan's name.
     pub slug: &'a str,
-    /// The run as it stands, where it goes on.
+    /// The run as it stands, where it continues.
     pub known: Option<&'a Run>,
 }
 

@@ -50,7 +50,6 @@ impl LastOutput {
 }
 
 /// The newest attempt at a task that failed, where the task has not ended well since: its output is evidence.
-#[must_use]
 pub fn failing<'a>(task: &TaskRow, attempts: &'a [AttemptRow]) -> Option<&'a AttemptRow> {
     if matches!(task.state.as_str(), "complete" | "skipped") {
         return None;
@@ -60,15 +59,11 @@ pub fn failing<'a>(task: &TaskRow, attempts: &'a [AttemptRow]) -> Option<&'a Att
 }
 
 /// Whether an attempt ended by a fault.
-#[must_use]
 pub fn has_failed(attempt: &AttemptRow) -> bool {
     attempt.cause.as_deref().is_some_and(|cause| !WITHOUT_FAULT.contains(&cause))
 }
 
 /// What an attempt of an agent of this kind printed last; nothing where it printed nothing.
-///
-/// # Errors
-/// When the store cannot be read.
 pub fn of(store: &(impl Read + ?Sized), attempt: AttemptId, kind: &str) -> Result<Option<LastOutput>, Error> {
     let stored = store.attempt_tail(attempt.0, LOOKED_THROUGH)?;
     // Of a program with records the store has words; a record that was not understood says nothing to a person.

@@ -10,10 +10,10 @@ use crate::state_dir::StateDir;
 use crate::store::{Error, Read, Table};
 use crate::world::real::{self, Lost};
 
-/// Holds the highest attempt that a person said to go on without.
+/// Holds the highest attempt that a person said to continue without.
 const FORGOTTEN: &str = "forgotten";
 
-/// The answer that goes on without what was lost.
+/// The answer that continues without what was lost.
 pub const FORGET: &str = "forget";
 
 /// The answer of somebody who puts a copy of the log back.
@@ -21,9 +21,6 @@ pub const RESTORE: &str = "restore";
 
 /// What a person has to decide about lost attempts, if anything. While a coordinator lives there is nothing: it was decided before
 /// it began.
-///
-/// # Errors
-/// When the log or the lock cannot be looked at.
 pub fn question(dir: &StateDir, log: Option<&dyn Read>) -> Result<Option<Lost>, Error> {
     let Some(highest) = real::highest_bundle(dir.path()).filter(|highest| *highest > forgotten(dir.path())) else {
         return Ok(None);
@@ -52,15 +49,12 @@ fn last_known(log: Option<&dyn Read>) -> Result<u64, Error> {
     Ok(log.rows(Table::Attempt, None)?.iter().filter_map(|row| row.key.parse().ok()).max().unwrap_or(0))
 }
 
-/// Puts down that a person goes on without attempts up to one.
-///
-/// # Errors
-/// When that cannot be written.
+/// Records that a person continues without attempts up to one.
 pub fn forget(state_dir: &Path, highest: u64) -> io::Result<()> {
     atomic::save(state_dir, FORGOTTEN, format!("{highest}\n").as_bytes())
 }
 
-/// The highest attempt that a person said to go on without.
+/// The highest attempt that a person said to continue without.
 pub fn forgotten(state_dir: &Path) -> u64 {
     let text = std::fs::read_to_string(state_dir.join(FORGOTTEN)).unwrap_or_default();
     text.trim().parse().unwrap_or(0)

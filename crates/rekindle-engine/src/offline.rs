@@ -20,10 +20,8 @@ pub enum Error {
     /// The state directory cannot be used.
     #[error(transparent)]
     StateDir(#[from] state_dir::Error),
-    /// The store refused.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// The state cannot be loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
 }

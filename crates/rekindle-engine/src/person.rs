@@ -15,17 +15,11 @@ use crate::git::{Place, Work};
 const LOOK_MS: u64 = 500;
 
 /// This very process. A program that it becomes keeps the identity.
-///
-/// # Errors
-/// When the system cannot describe it.
 pub fn this_process() -> io::Result<PersonProcess> {
     Process::own().map(|process| of(process.id().clone()))
 }
 
 /// A child of this process.
-///
-/// # Errors
-/// When the system cannot describe it.
 pub fn of_child(pid: u32) -> io::Result<PersonProcess> {
     Process::of_child(pid).map(|process| of(process.id().clone()))
 }
@@ -41,7 +35,6 @@ fn id_of(process: &PersonProcess) -> ProcId {
 }
 
 /// Whether a person's program has ended. What the system does not tell is no end.
-#[must_use]
 pub fn is_gone(process: &PersonProcess) -> bool {
     matches!(id_of(process).open(), Ok(Opened::Gone | Opened::OtherBoot))
 }
@@ -81,8 +74,6 @@ impl WorkedOn {
         }
     }
 
-    /// The directory.
-    #[must_use]
     pub fn dir(&self, work: Option<&Work>, project: &std::path::Path) -> PathBuf {
         let standing = self.workspace.as_ref().zip(work).and_then(|(key, work)| work.standing(key));
         standing.unwrap_or_else(|| project.to_owned())
@@ -96,7 +87,6 @@ impl WorkedOn {
     }
 
     /// What changed since, a line each: files with what became of them, then commits. Empty where nothing did, or git cannot say.
-    #[must_use]
     pub fn changed(&self, work: Option<&Work>) -> Vec<String> {
         let Some(work) = work else { return Vec::new() };
         let (place, key) = self.place();

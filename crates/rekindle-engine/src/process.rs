@@ -22,10 +22,8 @@ const LEAVING_LOOK_MS: u64 = 1;
 /// What is read in one piece: as much as a pipe holds.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// The bounds of one program.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// How long it may take.
     pub within_ms: u64,
     /// Most that it may print; one that prints more is ended.
     pub out_max: usize,
@@ -49,10 +47,8 @@ pub struct Finished {
 pub enum Error {
     #[error("it cannot be started: {0}")]
     Start(io::Error),
-    /// It cannot be listened to.
     #[error("it cannot be read: {0}")]
     Read(io::Error),
-    /// Its time was over.
     #[error("it did not end in time")]
     TimedOut { out: Vec<u8> },
     /// It printed more than it may.

@@ -46,7 +46,6 @@ struct Seen {
     baseline: Option<(Time, Activity)>,
 }
 
-/// Watches for silence.
 #[derive(Debug)]
 pub struct Pulse {
     looked_at: Option<Time>,
@@ -56,7 +55,6 @@ pub struct Pulse {
 }
 
 impl Pulse {
-    /// Nothing was looked at yet.
     pub fn new() -> Self {
         Self { looked_at: None, seen: BTreeMap::new(), slept_ms: None }
     }

@@ -47,34 +47,24 @@ pub enum Error {
     /// The last component is a symbolic link or not a directory.
     #[error("{0} is not a directory of its own (a symbolic link or another kind of file)")]
     NotADirectory(PathBuf),
-    /// Someone else owns it.
     #[error("{path} belongs to user {owner}, rekindle runs as user {us}")]
     ForeignOwner {
-        /// The directory or file.
         path: PathBuf,
         owner: u32,
         /// The user of this process.
         us: u32,
     },
-    /// Others may write into it.
     #[error("{path} has mode {mode:04o}: others may write or read what only its owner may")]
-    TooOpen {
-        /// The directory or file.
-        path: PathBuf,
-        /// Its permission bits.
-        mode: u32,
-    },
+    TooOpen { path: PathBuf, mode: u32 },
     /// It is not this user's own on this machine.
     #[error("{path} {why}")]
     Foreign { path: PathBuf, why: Foreign },
     /// It holds other things and no marker of ours.
     #[error("{0} is not empty and is not a rekindle state directory")]
     NotOurs(PathBuf),
-    /// A newer rekindle made it.
     #[error("{path} has state version {found}, this rekindle knows up to {known}; use a newer rekindle")]
     Newer {
         path: PathBuf,
-        /// Its version.
         found: u32,
         /// The newest version known here.
         known: u32,
@@ -85,13 +75,10 @@ pub enum Error {
     /// File locks and the database's shared memory cannot be trusted there.
     #[error("{path} is on a network filesystem ({kind}), where a database is not safe")]
     Network { path: PathBuf, kind: String },
-    /// The disk is mounted read-only.
     #[error("{0} is on a read-only filesystem")]
     ReadOnly(PathBuf),
-    /// Permissions forbid it.
     #[error("no permission for {0}")]
     Denied(PathBuf),
-    /// Another coordinator holds it.
     #[error("another coordinator holds {path}{}", owner.as_ref().map(|o| format!(": {o}")).unwrap_or_default())]
     Held {
         path: PathBuf,
@@ -100,11 +87,7 @@ pub enum Error {
     },
     /// Anything else the operating system answered.
     #[error("cannot use {path}: {source}")]
-    Io {
-        /// The directory or file.
-        path: PathBuf,
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 impl Error {

@@ -64,9 +64,7 @@ pub struct StoredEvent {
 /// Where an agent's words were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stream {
-    /// Standard output.
     Out,
-    /// Standard error.
     Err,
     /// The transcript that its program keeps. Only how far it was read is stored: its lines are not indexed.
     Transcript,
@@ -141,9 +139,7 @@ pub struct Row {
 pub struct Batch {
     /// Append only if the log ends here; `None` appends wherever it ends.
     pub expect_last_seq: Option<u64>,
-    /// Events, in order.
     pub events: Vec<NewEvent>,
-    /// Log lines, in order.
     pub lines: Vec<LogLine>,
     /// How far the spools of those lines are now read.
     pub offsets: Vec<SpoolOffset>,
@@ -194,7 +190,6 @@ pub struct Head {
 /// The answer to an append: where the log ended right after that batch.
 pub type Receipt = Head;
 
-/// A stored state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     /// The last event it contains.
@@ -217,7 +212,6 @@ pub struct Verification {
 }
 
 impl Verification {
-    /// Nothing is wrong.
     pub fn ok(&self) -> bool {
         self.problems.is_empty()
     }
@@ -257,11 +251,9 @@ pub enum Error {
     /// Whether the last write is durable is unknown; open the store again and read where it ends.
     #[error("the store must be opened again: {0}")]
     MustReopen(String),
-    /// A newer rekindle wrote it.
     #[error("{path} has schema {found}, this rekindle knows up to {known}; use a newer rekindle")]
     Newer {
         path: PathBuf,
-        /// Its version.
         found: i64,
         /// The newest version known here.
         known: i64,
@@ -273,7 +265,7 @@ pub enum Error {
         /// How that was seen.
         why: String,
     },
-    /// Damaged, and no copy is good enough to go on from; everything was left as it is.
+    /// Damaged, and no copy is good enough to continue from; everything was left as it is.
     #[error("{path} is damaged ({why}) and cannot be repaired: {tried}")]
     Unrepairable { path: PathBuf, why: String, tried: String },
     /// Database and shadow log tell different histories; a person has to choose.

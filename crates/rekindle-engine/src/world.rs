@@ -41,7 +41,6 @@ pub struct LaunchOrder {
     pub tasks: Vec<TaskId>,
     /// Which try at the first task.
     pub number: u32,
-    /// The CLI session to resume.
     pub resume: Option<String>,
     /// Checks of its tasks that are run before it begins, to know later what its work changed.
     pub baselines: Vec<CheckOrder>,
@@ -68,7 +67,6 @@ pub struct CheckOrder {
     pub epoch: Epoch,
     /// Shell commands that must exit with 0.
     pub commands: Vec<String>,
-    /// Paths that must exist.
     pub artifacts: Vec<String>,
     /// Where they are run; none means once, as they are.
     pub environments: Vec<String>,
@@ -85,7 +83,6 @@ pub struct MergeOrder {
     pub epoch: Epoch,
     /// The workspace that it was done in.
     pub workspace: String,
-    /// The words of the commit.
     pub message: String,
     /// The newest commit of the run's branch that is known.
     pub known: Option<String>,
@@ -195,7 +192,6 @@ pub trait World {
     fn check_health(&mut self, commands: &[String]) -> Admission;
     /// Asks the user's command what is left of the allowance; the answer, or that there is none, arrives as an observation.
     fn ask_usage(&mut self);
-    /// Tells a person.
     fn alert(&mut self, alert: &Alert);
     /// Bytes that an attempt has written so far, to its session's transcript too.
     fn written(&mut self, attempt: AttemptId) -> u64;

@@ -36,13 +36,11 @@ pub fn save(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
 /// Whose a saved file is to be and who may read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// The owner alone.
     Private,
     /// As any new file: what the caller's mask leaves of everybody's reading and the owner's writing.
     Usual,
     /// As another file was: these bits, this owner and group where they can be given.
     Like {
-        /// The permission bits.
         mode: u32,
         uid: u32,
         gid: u32,

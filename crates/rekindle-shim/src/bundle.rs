@@ -56,13 +56,11 @@ const RECORD_MAX_BYTES: u64 = 64 << 10;
 pub enum Stdin {
     /// The file `prompt` of the bundle, of any size.
     File,
-    /// Nothing.
     Null,
     /// Lines sent over the socket while the agent runs.
     Lines,
 }
 
-/// Where the agent's output goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Output {
@@ -98,7 +96,6 @@ pub struct Spec {
     /// Variables taken out of the inherited environment.
     #[serde(default)]
     pub env_remove: BTreeSet<String>,
-    /// Its standard input.
     pub stdin: Stdin,
     pub output: Output,
     /// When the shim ends it by itself, counted from the start of the program.
@@ -152,7 +149,6 @@ pub struct LogEnd {
     pub digest: Option<String>,
     /// Bytes that were written by the agent and not kept.
     pub discarded: u64,
-    /// Whether anything was discarded.
     pub truncated: bool,
     /// The file was unlinked or replaced under the agent: what is there is not what it wrote.
     pub replaced: bool,
@@ -194,9 +190,7 @@ pub struct ExitRecord {
     pub sys_ms: u64,
     /// The largest resident size of any reaped process.
     pub max_rss_kb: u64,
-    /// Its standard output.
     pub out: LogEnd,
-    /// Its standard error.
     pub err: LogEnd,
     /// How many processes it had left behind, or had to be killed with it.
     pub swept: u32,
@@ -204,7 +198,6 @@ pub struct ExitRecord {
     pub survivors: Vec<Survivor>,
     /// The deadline of the spec ended it.
     pub timed_out: bool,
-    /// Someone asked it to stop.
     pub stop_requested: bool,
     /// A log could not be brought to the disk, and why.
     pub sync_error: Option<String>,
@@ -222,13 +215,8 @@ pub struct ExitRecord {
 /// What can be wrong with a bundle.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The system refused.
     #[error("{name}: {source}")]
-    Io {
-        name: String,
-        /// What the system said.
-        source: io::Error,
-    },
+    Io { name: String, source: io::Error },
     /// The file is there and is not the record it should be.
     #[error("{name} is not a whole record: {reason}")]
     Malformed { name: String, reason: String },
@@ -349,7 +337,6 @@ impl Bundle {
     }
 
     /// Whether the recorded agent provably never ran: the stub's mark is missing, and it would be there.
-    #[must_use]
     pub fn never_began(&self, record: &ShimRecord) -> bool {
         record.marks_begin && self.lacks(BEGUN)
     }

@@ -31,9 +31,7 @@ pub struct Caps {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
-    /// A cgroup of version 2.
     Cgroup2,
-    /// A cgroup of version 1.
     Cgroup1,
     /// A scope that systemd made: a cgroup of version 2 too.
     Scope,

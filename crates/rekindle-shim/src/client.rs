@@ -28,7 +28,6 @@ pub enum Error {
     /// The system refused, or nobody listens.
     #[error("cannot reach the shim: {0}")]
     Io(#[from] io::Error),
-    /// The budget is spent.
     #[error("the shim did not answer in time")]
     TimedOut,
     /// The shim is there and said no.

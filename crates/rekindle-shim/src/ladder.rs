@@ -1,6 +1,6 @@
 //! The termination ladder as data: which signal, how long to wait, and the whole tree at the end.
 //!
-//! It is climbed inside the shim, so a stop goes on when whoever asked for it is gone. Time comes in as an argument.
+//! It is climbed inside the shim, so a stop continues when whoever asked for it is gone. Time comes in as an argument.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,6 @@ pub const GRACE_MAX_MS: u64 = 3_600_000;
 /// A signal with which an agent may be asked to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StopSignal {
-    /// Hang up.
     #[serde(rename = "SIGHUP")]
     Hup,
     /// Interrupt, as Ctrl-C does.
@@ -24,7 +23,6 @@ pub enum StopSignal {
     Int,
     #[serde(rename = "SIGQUIT")]
     Quit,
-    /// Terminate.
     #[serde(rename = "SIGTERM")]
     Term,
     /// First signal without a fixed meaning.
@@ -64,7 +62,6 @@ pub fn default_rungs() -> Vec<Rung> {
 /// What is due now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
-    /// Send this to the agent.
     Signal(StopSignal),
     /// Nothing gentle is left: end the whole tree.
     KillTree,

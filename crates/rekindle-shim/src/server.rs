@@ -37,7 +37,7 @@ struct Connection {
     caller: Caller,
     socket: OwnedFd,
     incoming: Vec<u8>,
-    /// Where the search for a line's end goes on.
+    /// Where the search for a line's end continues.
     searched: usize,
     outgoing: Vec<u8>,
     introduced: bool,

@@ -246,9 +246,7 @@ pub(crate) fn reap(awaited: u32) -> Reaped {
 pub(crate) struct Sweep {
     /// How the awaited process ended, if it ended during the sweep.
     pub(crate) awaited: Option<WaitStatus>,
-    /// How many processes were killed.
     pub(crate) killed: u32,
-    /// What would not die.
     pub(crate) survivors: Vec<Survivor>,
 }
 

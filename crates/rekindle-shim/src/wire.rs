@@ -13,14 +13,14 @@ pub const HELLO_MAX_BYTES: usize = 4 << 10;
 /// A line after the handshake. Messages of 300 KB are ordinary, and JSON may double them.
 pub const LINE_MAX_BYTES: usize = 16 << 20;
 
-/// What a client says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Request {
     /// Who is calling; must come first.
     Hello(Hello),
-    /// How are things?
-    Status { epoch: u64 },
+    Status {
+        epoch: u64,
+    },
     /// Climb a ladder; the spec's own when none is given. A ladder already being climbed is not begun anew.
     Stop {
         epoch: u64,
@@ -28,7 +28,9 @@ pub enum Request {
         ladder: Option<Vec<Rung>>,
     },
     /// End the whole tree now.
-    Kill { epoch: u64 },
+    Kill {
+        epoch: u64,
+    },
     /// One line for the agent's standard input.
     Stdin {
         epoch: u64,
@@ -38,7 +40,9 @@ pub enum Request {
         line: String,
     },
     /// No more lines: the agent's standard input ends after those already accepted.
-    CloseStdin { epoch: u64 },
+    CloseStdin {
+        epoch: u64,
+    },
 }
 
 impl Request {
@@ -66,13 +70,10 @@ pub struct Hello {
     pub nonce: String,
 }
 
-/// What the shim answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Reply {
-    /// The handshake is accepted.
     Hello(Hello),
-    /// The state of things.
     Status(Status),
     /// It will be done.
     Accepted,

@@ -22,22 +22,18 @@ use crate::project::Project;
 pub(crate) enum Act {
     /// Open a task that has ended again.
     Retry(TaskId),
-    /// Open every failed task again.
     RetryFailed(Vec<TaskId>),
-    /// Leave a task out.
     Skip(TaskId),
-    /// Break a task into parts.
     Split(TaskId, Vec<String>),
     /// Stop a task's agent and give the task up until it is retried.
     Stop(TaskId),
     /// Stop an agent and replace it.
     Recover(String),
     Answer(QuestionId, String),
-    /// Pause the run.
     Pause,
-    /// Go on with a run that nobody coordinates.
+    /// Continue a run that has no coordinator.
     Resume,
-    /// Tell the agent of a task something.
+    /// Send a message to a task's agent.
     Tell(TaskId, String),
     /// Complete a task on the person's word.
     Done(TaskId),
@@ -45,7 +41,6 @@ pub(crate) enum Act {
     Undo(u64),
     /// Add a task to the run.
     Add(Addition),
-    /// Change a task.
     Edit(TaskId, Box<TaskEdit>),
 }
 
@@ -65,7 +60,6 @@ pub(crate) struct Addition {
 
 impl Act {
     /// The verb, for a menu and a key.
-    #[must_use]
     pub(crate) fn verb(&self) -> &'static str {
         match self {
             Self::Retry(_) => "retry",
@@ -87,7 +81,6 @@ impl Act {
     }
 
     /// What it has to be told before, one line for each, and how many lines at least; nothing where it needs none.
-    #[must_use]
     pub(crate) fn asks_for(&self) -> Option<(&'static str, usize)> {
         match self {
             Self::Split(..) => Some(("Its parts, one per line", 2)),
@@ -126,13 +119,11 @@ impl Act {
     }
 
     /// Whether it is done only after a person has said yes to what it will do.
-    #[must_use]
     pub(crate) fn asks_first(&self) -> bool {
         !matches!(self, Self::Answer(..) | Self::Tell(..) | Self::Undo(_))
     }
 
     /// Why it makes no sense now; nothing when it does.
-    #[must_use]
     pub(crate) fn refusal(&self, picture: &Picture) -> Option<String> {
         let ended = |task: &TaskRow| matches!(task.state.as_str(), "complete" | "failed" | "skipped");
         let find = |id: &TaskId| picture.task(id.as_str());
@@ -168,7 +159,7 @@ impl Act {
             },
             Self::Undo(number) => {
                 let gone = !picture.run.placed.iter().any(|placed| placed.number == *number);
-                gone.then(|| "it is too late: that was acted on, or taken back before".to_owned())
+                gone.then(|| "it is too late: the order was carried out or undone already".to_owned())
             }
             Self::Resume if picture.coordinator.is_some() => Some("the run is being coordinated already".to_owned()),
             Self::Resume => {
@@ -185,7 +176,6 @@ impl Act {
     }
 
     /// What it will do, in a sentence or two.
-    #[must_use]
     pub(crate) fn consequence(&self, picture: &Picture) -> String {
         let live = |id: &TaskId| picture.at_work(id).map(|attempt| attempt.name.to_string());
         let stopped = |id: &TaskId| live(id).map(|agent| format!(" Its agent {agent} is stopped.")).unwrap_or_default();
@@ -220,7 +210,7 @@ impl Act {
                 let held = if waiting.is_empty() {
                     String::new()
                 } else {
-                    format!(" What waits for it goes on waiting: {waiting}.")
+                    format!(" What waits for it keeps waiting: {waiting}.")
                 };
                 format!("{id} is given up and counts as failed.{}{held} Undo: retry it.", stopped(id))
             }
@@ -234,11 +224,11 @@ impl Act {
                 Some(agent) => {
                     format!("{agent} gets it now where its program takes messages, else with its next prompt.")
                 }
-                None => format!("It stands in the brief of {id}'s next agent."),
+                None => format!("It goes into the brief of {id}'s next agent."),
             },
             Self::Done(id) => format!("{id} is complete on your word, without checks.{}", stopped(id)),
-            Self::Undo(_) => "The order is taken back; nothing has happened yet.".to_owned(),
-            Self::Resume => "A coordinator is started in the background; the run goes on where it stood.".to_owned(),
+            Self::Undo(_) => "The order is undone; nothing has happened yet.".to_owned(),
+            Self::Resume => "A coordinator is started in the background; the run continues where it stood.".to_owned(),
             Self::Add(_) => format!("A task is added to the run; the plan's file is not changed.{alone}"),
             Self::Edit(id, edit) if edit.text.is_none() && edit.title.is_none() => {
                 format!(
@@ -254,9 +244,6 @@ impl Act {
     }
 
     /// Orders it, and says what became of it.
-    ///
-    /// # Errors
-    /// When it is refused.
     pub(crate) fn perform(&self, project: &Project) -> Result<String> {
         if *self == Self::Resume {
             return resume(project);
@@ -307,14 +294,14 @@ impl Act {
                 (vec![with_undo(Undoable::Answer { id, text })], format!("question {id} is answered"))
             }
             Self::Tell(task, text) => {
-                let done = format!("message for {task}: taken");
+                let done = format!("message for {task}: accepted");
                 (vec![Order::Tell { task, text, key: key_of_order() }], done)
             }
             Self::Done(task) => {
                 let done = format!("task {task} is complete");
                 (vec![with_undo(Undoable::Complete { task, result: None })], done)
             }
-            Self::Undo(number) => (vec![Order::Undo { number }], "taken back".to_owned()),
+            Self::Undo(number) => (vec![Order::Undo { number }], "undone".to_owned()),
             Self::Resume => (Vec::new(), String::new()),
             Self::Pause => (vec![Order::Pause(PauseReason::Operator)], "the run pauses".to_owned()),
             Self::Add(Addition { title, text, after, accept, .. }) => {

@@ -112,7 +112,6 @@ pub(crate) struct Sources<'a> {
     /// A plan's path and front matter.
     pub plan: Option<(&'a str, &'a FrontMatter)>,
     pub variables: Vec<(OsString, OsString)>,
-    /// The command line.
     pub flags: Vec<Flag>,
     /// The kinds of agents that may be named.
     pub kinds: Kinds,
@@ -243,7 +242,6 @@ impl Config {
         self.text("usage.command").trim()
     }
 
-    /// Where agents work.
     pub(crate) fn isolation(&self) -> Isolation {
         match self.text("run.isolation") {
             "worktree" => Isolation::Worktree,

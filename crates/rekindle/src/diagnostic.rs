@@ -6,7 +6,6 @@ use std::sync::Arc;
 /// One wrong or doubtful place in a file.
 #[derive(Clone, Debug)]
 pub(crate) struct Diagnostic {
-    /// Whether it is only doubtful.
     pub warning: bool,
     /// What is wrong: one lower-case line.
     pub message: String,
@@ -15,7 +14,6 @@ pub(crate) struct Diagnostic {
     pub place: Option<SourceSpan>,
 }
 
-/// A place in a file.
 #[derive(Clone, Debug)]
 pub(crate) struct SourceSpan {
     /// The file, as the caller named it.

@@ -51,8 +51,6 @@ impl Links {
     }
 }
 
-/// The class of a tone.
-#[must_use]
 pub(crate) fn class_of(tone: Tone) -> &'static str {
     match tone {
         Tone::Error => "bad",

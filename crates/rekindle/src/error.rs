@@ -152,7 +152,7 @@ impl From<store::Error> for CliError {
             }
             E::Foreign { .. } => Self::usage(message).hint("name another one: --state-dir DIR"),
             E::Corrupt(_) | E::Gone(_) | E::MustReopen(_) => {
-                Self::internal(message).hint("repair it by going on: rekindle resume")
+                Self::internal(message).hint("repair it by continuing the run: rekindle resume")
             }
             E::Full(_) => Self::internal(message).hint("make space and try again"),
             E::Unrepairable { .. } | E::Diverged { .. } => Self::internal(message).hint("look at it: rekindle doctor"),

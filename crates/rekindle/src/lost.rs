@@ -21,9 +21,6 @@ const ABOUT: &str = "state";
 const ASKS: &str = "rekindle";
 
 /// The question, while it is open.
-///
-/// # Errors
-/// When the log cannot be read.
 pub(crate) fn question(dir: &StateDir, reader: Option<&SqliteReader>) -> Result<Option<QuestionRow>> {
     let found = lost::question(dir, reader.map(|reader| reader as &dyn Read))?;
     Ok(found.and_then(|lost| row(dir, &lost)))
@@ -37,10 +34,10 @@ fn row(dir: &StateDir, lost: &Lost) -> Option<QuestionRow> {
         id: QUESTION,
         task: TaskId::new(ABOUT).ok()?,
         agent: AgentName::new(ASKS).ok()?,
-        text: format!("{lost}. Go on without what was lost, or put a copy of the log back?"),
+        text: format!("{lost}. Continue without what was lost, or put a copy of the log back?"),
         options: vec![FORGET.to_owned(), RESTORE.to_owned()],
         context: format!(
-            "{FORGET}: the run goes on from what the log still knows. Lost attempts keep their numbers and their bundles, nothing \
+            "{FORGET}: the run continues from what the log still knows. Lost attempts keep their numbers and their bundles, nothing \
              they reported counts, and what they wrote stays in the project.\n\
              {RESTORE}: nothing is started. Put the newest state.db, state.db-wal, shadow and backups back into {place}."
         ),
@@ -58,13 +55,9 @@ pub(crate) fn refusal(lost: &Lost) -> CliError {
     error
         .hint("this is question 0: rekindle questions")
         .hint("put the newest state.db, shadow and backups back into the state directory")
-        .hint("or go on without what was lost: rekindle answer 0 forget, or rekindle run PLAN --forget-lost")
+        .hint("or continue without what was lost: rekindle answer 0 forget, or rekindle run PLAN --forget-lost")
 }
 
-/// Takes the answer.
-///
-/// # Errors
-/// When it is none of the two, the log is still lost, or an agent of a lost attempt still works.
 pub(crate) fn answer(dir: &StateDir, text: &str) -> Result<()> {
     let there = dir.database().try_exists().unwrap_or(true);
     let reader = if there { Some(SqliteReader::open(dir)?) } else { None };
@@ -101,9 +94,6 @@ pub(crate) struct LostLook {
 
 impl LostLook {
     /// Puts the question, while it is open, in front of the others. A living coordinator has settled it.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub(crate) fn add_to(
         &mut self,
         questions: &mut Vec<QuestionRow>,

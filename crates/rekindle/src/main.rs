@@ -8,6 +8,7 @@
 
 mod acp;
 mod acts;
+mod base64;
 mod brought;
 mod caps;
 mod cli;

@@ -69,9 +69,7 @@ pub(crate) enum Page {
 pub(crate) struct Asset {
     /// Its name below `/assets/`.
     pub name: &'static str,
-    /// What it is.
     pub mime: &'static str,
-    /// Its content.
     pub bytes: &'static [u8],
 }
 
@@ -105,7 +103,6 @@ impl Visit<'_> {
         self.query.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
     }
 
-    /// The run.
     fn picture(&self) -> Result<&Picture> {
         let none = || CliError::usage("there is no run yet").hint("start one: rekindle run plan.md");
         self.site.picture.as_deref().ok_or_else(none)
@@ -119,9 +116,6 @@ impl Visit<'_> {
 }
 
 /// Makes a page. `query` is what stands after the question mark; unknown names are ignored.
-///
-/// # Errors
-/// When the store cannot be read, or what was asked for is not there.
 pub(crate) fn answer(site: &Site, page: &Page, query: &BTreeMap<String, String>) -> Result<Markup> {
     let ways = Ways::of(query.get("run").map(String::as_str));
     let visit = Visit { site, query, ways };

@@ -62,9 +62,6 @@ pub(crate) struct Picture {
 
 impl Picture {
     /// The rows of a run without its history, for views that show how it stands and not how it came there.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(crate) fn of_rows(run: &RunView<'_>, coordinator: Option<u32>) -> Result<Self> {
         let (tasks, attempts) = (run.tasks()?, run.attempts()?);
         Ok(Self {
@@ -84,7 +81,6 @@ impl Picture {
     }
 
     /// What an open task that nobody is at waits for.
-    #[must_use]
     pub(crate) fn waits_for(&self, task: &TaskId) -> Option<&WaitsFor> {
         let waits = self.waits.get_or_init(|| {
             let Self { run, tasks, attempts, questions, now, .. } = self;
@@ -94,26 +90,19 @@ impl Picture {
         waits.get(task)
     }
 
-    /// How the tasks stand.
-    #[must_use]
     pub(crate) fn counts(&self) -> Counts {
         Counts::of(&self.tasks)
     }
 
-    /// A task by its name.
-    #[must_use]
     pub(crate) fn task(&self, id: &str) -> Option<&TaskRow> {
         self.tasks.iter().find(|task| task.id.as_str() == id)
     }
 
-    /// An attempt by its number.
-    #[must_use]
     pub(crate) fn attempt(&self, id: AttemptId) -> Option<&AttemptRow> {
         self.attempts.iter().find(|attempt| attempt.attempt == id)
     }
 
     /// Which attempt at a task it is, counted from 1.
-    #[must_use]
     pub(crate) fn number_of(&self, task: &TaskId, attempt: AttemptId) -> u32 {
         number_of(&self.attempts, task, attempt).unwrap_or(0)
     }
@@ -124,7 +113,6 @@ impl Picture {
     }
 
     /// The attempt that works on a task now.
-    #[must_use]
     pub(crate) fn at_work(&self, task: &TaskId) -> Option<&AttemptRow> {
         let live = |attempt: &&AttemptRow| attempt.ended_at.is_none() && attempt.task.as_ref() == Some(task);
         self.attempts.iter().rev().find(live)
@@ -135,20 +123,15 @@ impl Picture {
         self.questions.iter().filter(|question| question.answer.is_none())
     }
 
-    /// What all attempts have used.
-    #[must_use]
     pub(crate) fn spent(&self) -> Spent {
         Spent::by_all(&self.attempts)
     }
 
-    /// The same by task.
-    #[must_use]
     pub(crate) fn spent_by_task(&self) -> BTreeMap<TaskId, Spent> {
         Spent::by_task(&self.attempts)
     }
 
     /// Up to when spans are measured: the end of the run, now while somebody is at it, else the last that happened.
-    #[must_use]
     pub(crate) fn until(&self) -> Time {
         let alone = self.coordinator.is_none().then_some(self.history.last_time).flatten();
         self.run.ended_at.or(alone).unwrap_or(self.now)
@@ -173,26 +156,20 @@ type Made = ((String, usize, Option<Landed>), Option<Arc<RunResult>>);
 
 impl RunReader {
     /// An eye on a run of a project: the newest, or the one whose id is, or begins with, `wanted`.
-    #[must_use]
     pub(crate) fn new(project: &Project, wanted: Option<&str>) -> Self {
         let (project, wanted) = (project.clone(), wanted.map(str::to_owned));
         Self { project, wanted, view: None, seen: 0, last: None, lost: LostLook::default(), made: None }
     }
 
-    /// Turns to another run.
     pub(crate) fn turn_to(&mut self, wanted: Option<&str>) {
         *self = Self { view: self.view.take(), ..Self::new(&self.project, wanted) };
     }
 
-    #[must_use]
     pub(crate) fn project(&self) -> &Project {
         &self.project
     }
 
     /// The state, opened once there is a store.
-    ///
-    /// # Errors
-    /// When there is no state, or it cannot be used.
     pub(crate) fn view(&mut self) -> Result<Option<&View>> {
         if self.view.is_none() {
             self.view = Some(View::open(&self.project)?).filter(View::has_store);
@@ -201,9 +178,6 @@ impl RunReader {
     }
 
     /// The run as it stands now; nothing before the first run. What has not changed is not read again.
-    ///
-    /// # Errors
-    /// When the store cannot be read, or the run that was asked for is not there.
     pub(crate) fn look(&mut self) -> Result<Option<Arc<Picture>>> {
         let (wanted, now) = (self.wanted.clone(), clock::wall());
         self.view()?;

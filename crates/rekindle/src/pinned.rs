@@ -10,9 +10,6 @@ use crate::error::{CliError, Result};
 use crate::project::Project;
 
 /// The state of the run here.
-///
-/// # Errors
-/// When there is none, or it cannot be read.
 pub(crate) fn state_of(project: &Project) -> Result<State> {
     let dir = StateDir::open(&project.state_dir)?;
     let reader = SqliteReader::open(&dir)?;
@@ -24,9 +21,6 @@ pub(crate) fn state_of(project: &Project) -> Result<State> {
 }
 
 /// A name for a new task that no other has.
-///
-/// # Errors
-/// As [`state_of`].
 pub(crate) fn free_id(project: &Project) -> Result<TaskId> {
     let free = state_of(project)?.free_task_id();
     free.ok_or_else(|| CliError::usage("no number is free for the task").hint("name it: --id ID"))

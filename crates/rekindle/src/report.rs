@@ -34,17 +34,14 @@ const DISAGREEMENTS: [&str; 2] = ["review_audit_disagreement", "environment_disa
 /// The cause of an attempt whose work was sent back.
 const SENT_BACK: &str = "sent_back";
 
-/// Everything that a report tells.
 #[derive(Debug)]
 pub(crate) struct Report {
     pub run: RunRow,
     /// Up to when it is told.
     pub until: Time,
-    /// How the tasks stand.
     pub counts: Counts,
     /// The tasks in the plan's order.
     pub tasks: Vec<TaskReport>,
-    /// How many attempts there were.
     pub attempts: usize,
     /// What was lost or refused and taken up again, oldest first.
     pub recoveries: List<Entry>,
@@ -54,11 +51,9 @@ pub(crate) struct Report {
     pub decisions: List<Entry>,
     /// What a person was called for.
     pub alerts: List<Entry>,
-    /// What people were asked.
     pub questions: Vec<QuestionRow>,
     /// Files that agents said they changed.
     pub files: List<String>,
-    /// What it cost, where known.
     pub spent: Spent,
     /// What it made, where it works on a branch of its own.
     pub result: Option<RunResult>,
@@ -67,7 +62,6 @@ pub(crate) struct Report {
 /// One task with its history.
 #[derive(Debug)]
 pub(crate) struct TaskReport {
-    /// As it stands.
     pub row: TaskRow,
     /// How long agents were at it, over all attempts.
     pub worked_ms: u64,
@@ -86,7 +80,6 @@ pub(crate) struct TaskReport {
 /// An attempt at a task that came to nothing.
 #[derive(Debug, Clone)]
 pub(crate) struct Failure {
-    /// The cause's name.
     pub cause: String,
     /// Whether the work was at fault, or what it needs to run.
     pub infrastructure: bool,
@@ -102,7 +95,6 @@ pub(crate) struct Entry {
     pub task: Option<String>,
     /// The agent that it is about.
     pub agent: Option<String>,
-    /// The words.
     pub text: String,
 }
 
@@ -169,9 +161,6 @@ struct Past {
 
 /// Gathers a run's account. It is told up to the run's end, up to `now` while somebody is at it, else up to the last that
 /// happened.
-///
-/// # Errors
-/// When the store cannot be read.
 pub(crate) fn gather(view: &RunView<'_>, now: Option<Time>) -> Result<Report> {
     let (rows, attempts) = (view.tasks()?, view.attempts()?);
     let mut report = Report {

@@ -38,13 +38,11 @@ pub(crate) struct Told {
 }
 
 /// The event's body, where this version knows it.
-#[must_use]
 pub(crate) fn body(event: &StoredEvent) -> Option<Body> {
     Body::from_parts(&event.kind, &event.details).ok()
 }
 
 /// The attempt that a fact names.
-#[must_use]
 pub(crate) fn attempt_of(body: &Body) -> Option<AttemptId> {
     match body {
         Body::Attempt(AttemptEvent::Dispatched { attempt, .. } | AttemptEvent::AgentStarted { attempt, .. })
@@ -96,7 +94,6 @@ pub(crate) fn attempt_of(body: &Body) -> Option<AttemptId> {
     }
 }
 
-#[must_use]
 pub(crate) fn tell(event: &StoredEvent) -> Told {
     let known = body(event).map(|body| tell_known(&body, Time(event.time_ms)));
     let (verb, tone, text) = known.unwrap_or_else(|| ("EVENT", Tone::Dim, details(event)));
@@ -181,7 +178,7 @@ fn tell_task(fact: &TaskEvent) -> Parts {
             ("VALIDATING", Tone::Active, "it was complete: its artifacts and checks are verified again".to_owned())
         }
         TaskEvent::TaskAssigned { .. } => {
-            ("GIVEN", Tone::Active, "its agent was idle and goes on with it in the same session".to_owned())
+            ("GIVEN", Tone::Active, "its agent was idle and continues with it in the same session".to_owned())
         }
     }
 }
@@ -210,7 +207,7 @@ fn tell_attempt(fact: &AttemptEvent) -> Parts {
             ("RUNS", Tone::Dim, format!("process {pid}, held by {shim_pid}"))
         }
         AttemptEvent::AgentAdopted { pid, .. } => {
-            ("ADOPTED", Tone::Good, format!("process {pid} is still alive and goes on"))
+            ("ADOPTED", Tone::Good, format!("process {pid} is still alive and continues"))
         }
         AttemptEvent::OrphanAgentDetected { .. } => ("ORPHANED", Tone::Warning, "its agent is gone".to_owned()),
         AttemptEvent::ReportRefused { reason, .. } => ("REFUSED", Tone::Warning, reason.clone()),
@@ -310,7 +307,6 @@ fn changed_words(parts: &[ChangedPart]) -> String {
 }
 
 /// What a decision rests on, a line each.
-#[must_use]
 pub(crate) fn evidence(body: &Body) -> Vec<String> {
     match body {
         Body::Task(TaskEvent::ChecksFinished { evidence, .. }) => of_checks(evidence),
@@ -357,17 +353,11 @@ pub(crate) fn evidence(body: &Body) -> Vec<String> {
 }
 
 /// What checks saw: each with its outcome, and the output of those that failed.
-#[must_use]
 pub(crate) fn of_checks(evidence: &Evidence) -> Vec<String> {
     let mut lines = Vec::new();
     for check in &evidence.checks {
         let took = duration::format(check.took_ms);
-        let how = match (check.passed, check.timed_out, check.code) {
-            (true, ..) => "passed".to_owned(),
-            (_, true, _) => "timed out".to_owned(),
-            (_, _, Some(code)) => format!("exited with {code}"),
-            _ => "was killed".to_owned(),
-        };
+        let how = check.outcome();
         let place = check.environment.as_ref().map(|name| format!(" in {name}")).unwrap_or_default();
         lines.push(format!("`{}` {how}{place} after {took}", check.command));
         if !check.passed {
@@ -381,7 +371,7 @@ pub(crate) fn of_checks(evidence: &Evidence) -> Vec<String> {
         let origin = match seen.origin {
             Some(Origin::Before) => "failed before the work began",
             Some(Origin::Introduced) => "passed before the work began",
-            _ => "since when is not known",
+            _ => "it is not known since when",
         };
         lines.push(format!("health command `{}` fails: {origin}", seen.check.command));
         lines.extend(seen.check.output.lines().map(|line| format!("  {line}")));
@@ -408,7 +398,7 @@ fn pausing(reason: PauseReason) -> &'static str {
         PauseReason::Interrupt => "by Ctrl-C, which stops at once when pressed again",
         PauseReason::Terminate => "by SIGTERM",
         PauseReason::Stop => "at once, without a grace period for agents",
-        PauseReason::NoWait => "only a person or a reset is missing (--no-wait)",
+        PauseReason::NoWait => "every open task waits for a person or a reset (--no-wait)",
         PauseReason::UsageLimit | PauseReason::SystemError => reason.words(),
     }
 }
@@ -425,7 +415,6 @@ fn through(door: Channel) -> &'static str {
 }
 
 /// How a process ended.
-#[must_use]
 pub(crate) fn ended(code: Option<i32>, signal: Option<i32>) -> String {
     match (code, signal) {
         (_, Some(signal)) => format!("ended by signal {signal}"),
@@ -435,7 +424,6 @@ pub(crate) fn ended(code: Option<i32>, signal: Option<i32>) -> String {
 }
 
 /// How a process ended, by its exit record.
-#[must_use]
 pub(crate) fn exited(exit: &Exit) -> String {
     if let Some(error) = &exit.start_error {
         return format!("could not be started: {error}");

@@ -55,12 +55,10 @@ const NEWS_MAX: usize = 64;
 /// Wishes that may wait to be read: only the last one counts.
 const WANTS_MAX: usize = 2;
 
-/// How the view ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Left {
     /// By a key; whether a coordinator runs.
     ByKey {
-        /// Whether the run goes on.
         goes_on: bool,
     },
     BySignal,
@@ -68,20 +66,15 @@ pub(crate) enum Left {
 
 /// What the view was started with.
 pub(crate) struct Options {
-    /// How it looks.
     pub theme: Theme,
     /// Whether the terminal is asked if it is light.
     pub asks_terminal: bool,
-    /// Whether nothing may be ordered.
     pub read_only: bool,
     /// The run; nothing means the newest.
     pub run: Option<String>,
 }
 
 /// Shows runs until the person leaves.
-///
-/// # Errors
-/// When the terminal cannot be used.
 pub(crate) fn show(project: &Project, options: Options) -> Result<Left> {
     let mut screen = Screen::take()?;
     let ending = Ending::watch()?;

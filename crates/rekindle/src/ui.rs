@@ -143,7 +143,6 @@ impl Ui {
     }
 
     /// Asks a person who may say no; nothing where nobody is at a terminal to be asked.
-    #[must_use]
     pub(crate) fn agrees(&self, question: &str) -> Option<bool> {
         if !(io::stderr().is_terminal() && io::stdin().is_terminal()) {
             return None;

@@ -41,7 +41,7 @@ const SEARCH_GROWS: usize = 8;
 const RUNS_NAMED: usize = 5;
 
 /// What to type about a database that is not what its log says.
-pub(crate) const REPAIR: &str = "repair it by going on: rekindle run PLAN, or rekindle resume";
+pub(crate) const REPAIR: &str = "repair it by continuing the run: rekindle run PLAN, or rekindle resume";
 
 /// A file that is no store of ours is damage where a log of ours stands beside it.
 fn unreadable(error: store::Error, dir: &StateDir) -> CliError {
@@ -67,9 +67,6 @@ pub(crate) struct RunView<'a> {
 
 impl View {
     /// Opens the project's state for reading.
-    ///
-    /// # Errors
-    /// When there is none, or it cannot be used.
     pub(crate) fn open(project: &Project) -> Result<Self> {
         let path = project.state_dir.clone();
         patience::within(&project.state_dir, move || Self::open_at(&path))?
@@ -93,23 +90,16 @@ impl View {
     }
 
     /// What is wrong with the database beside its log, if something is: then what is shown is old, or not what happened.
-    ///
-    /// # Errors
-    /// When one of them cannot be read.
     pub(crate) fn lag(&self) -> Result<Option<Lag>> {
         Ok(store::lag(&self.dir, self.reader.as_ref())?)
     }
 
     /// The coordinator that holds the state, if one lives; what it says of itself may be missing for an instant.
-    ///
-    /// # Errors
-    /// When the lock cannot be looked at.
     pub(crate) fn coordinator(&self) -> Result<Option<Option<Owner>>> {
         Ok(self.dir.owner()?)
     }
 
     /// What holds the agents of this state to their caps: as the newest living one was found, else as one would be from here.
-    #[must_use]
     pub(crate) fn caps(&self, agents: &[AttemptRow]) -> Held {
         let living = agents.iter().filter(|agent| agent.ended_at.is_none()).map(|agent| agent.attempt).max();
         let record = living.and_then(|attempt| {
@@ -120,31 +110,21 @@ impl View {
     }
 
     /// Whether there is a store to read; before a first coordinator there is none.
-    #[must_use]
     pub(crate) fn has_store(&self) -> bool {
         self.reader.is_some()
     }
 
     /// The place of the newest event: as long as it stays, nothing that events tell has changed.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(crate) fn last_event(&self) -> Result<u64> {
         Ok(self.reader.as_ref().map_or(Ok(0), |reader| reader.head().map(|head| head.last_seq))?)
     }
 
     /// Events of every run after a place, oldest first.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(crate) fn events_page(&self, after: u64, limit: usize) -> Result<Vec<StoredEvent>> {
         Ok(self.reader.as_ref().map_or(Ok(Vec::new()), |reader| reader.events(after, limit))?)
     }
 
     /// The newest run, if there ever was one.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(crate) fn run(&self) -> Result<Option<RunView<'_>>> {
         let Some(reader) = &self.reader else {
             return Ok(None);
@@ -155,9 +135,6 @@ impl View {
     }
 
     /// The newest run of a plan, if it ever had one.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(crate) fn run_of(&self, plan: &str) -> Result<Option<RunView<'_>>> {
         let Some(reader) = &self.reader else {
             return Ok(None);
@@ -168,9 +145,6 @@ impl View {
     }
 
     /// Every run, oldest first.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(crate) fn runs(&self) -> Result<Vec<RunRow>> {
         let Some(reader) = &self.reader else { return Ok(Vec::new()) };
         let mut rows: Vec<RunRow> = rows(reader, Table::Run, None)?;
@@ -179,9 +153,6 @@ impl View {
     }
 
     /// The run whose id is, or alone begins with, a word.
-    ///
-    /// # Errors
-    /// When there is none, or several; the hint has the newest ones.
     pub(crate) fn run_named(&self, name: &str) -> Result<RunView<'_>> {
         let runs = self.runs()?;
         let fits: Vec<&RunRow> = runs.iter().filter(|row| row.id.starts_with(name)).collect();
@@ -200,32 +171,22 @@ impl View {
     }
 
     /// The newest run.
-    ///
-    /// # Errors
-    /// When there is none, or the store cannot be read.
     pub(crate) fn the_run(&self) -> Result<RunView<'_>> {
         self.run()?.ok_or_else(|| self.no_run())
     }
 
     /// The run that was asked for by its id or the beginning of it, else the newest.
-    ///
-    /// # Errors
-    /// As [`Self::run_named`] and [`Self::the_run`].
     pub(crate) fn chosen(&self, wanted: Option<&str>) -> Result<RunView<'_>> {
         wanted.map_or_else(|| self.the_run(), |name| self.run_named(name))
     }
 
     /// That there is no run, and how to start one.
-    #[must_use]
     pub(crate) fn no_run(&self) -> CliError {
         let message = format!("there is no run in {}", self.dir.path().display());
         CliError::usage(message).hint("start one: rekindle run plan.md")
     }
 
     /// Whether nothing more will be written to the run for now: it has ended or rests, and nobody is at it.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(crate) fn is_quiet(&self) -> Result<bool> {
         Ok(self.coordinator()?.is_none())
     }
@@ -233,17 +194,10 @@ impl View {
 
 impl RunView<'_> {
     /// Its tasks in the plan's order.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(crate) fn tasks(&self) -> Result<Vec<TaskRow>> {
         rows(self.reader, Table::Task, Some(&self.row.id))
     }
 
-    /// A task by its name.
-    ///
-    /// # Errors
-    /// When there is none of that name; the hint has the nearest.
     pub(crate) fn task(&self, name: &str) -> Result<TaskRow> {
         let tasks = self.tasks()?;
         let found = tasks.iter().position(|task| task.id.as_str() == name);
@@ -261,7 +215,6 @@ impl RunView<'_> {
     }
 
     /// The same task with all that its checks printed, as far as it is still kept.
-    #[must_use]
     pub(crate) fn with_outputs(&self, mut task: TaskRow) -> TaskRow {
         if let Some(evidence) = &mut task.evidence {
             evidence::fill(self.dir.path(), evidence);
@@ -270,33 +223,21 @@ impl RunView<'_> {
     }
 
     /// All attempts, oldest first.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(crate) fn attempts(&self) -> Result<Vec<AttemptRow>> {
         rows(self.reader, Table::Attempt, Some(&self.row.id))
     }
 
     /// The newest attempt of every agent, in the order in which the agents came.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(crate) fn agents(&self) -> Result<Vec<AttemptRow>> {
         Ok(newest_of_each(self.attempts()?))
     }
 
     /// Questions, oldest first.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(crate) fn questions(&self) -> Result<Vec<QuestionRow>> {
         rows(self.reader, Table::Question, Some(&self.row.id))
     }
 
     /// Calls `each` with every event of the run after a place, and returns the last place looked at.
-    ///
-    /// # Errors
-    /// When the store cannot be read, or `each` fails.
     pub(crate) fn events(&self, after: u64, mut each: impl FnMut(&StoredEvent) -> Result<()>) -> Result<u64> {
         let mut seq = after;
         loop {
@@ -312,9 +253,6 @@ impl RunView<'_> {
     }
 
     /// Those of the run among the `many` events after a place.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(crate) fn events_after(&self, after: u64, many: usize) -> Result<Vec<StoredEvent>> {
         let mut events = self.reader.events(after, many)?;
         events.retain(|event| event.run == self.row.id);
@@ -322,9 +260,6 @@ impl RunView<'_> {
     }
 
     /// An agent that has had an attempt, by its name.
-    ///
-    /// # Errors
-    /// When there is none of that name; the hint has the nearest.
     pub(crate) fn agent(&self, name: &str) -> Result<AgentName> {
         let agents = self.agents()?;
         if let Some(agent) = agents.iter().find(|agent| agent.name.as_str() == name) {
@@ -339,9 +274,6 @@ impl RunView<'_> {
     }
 
     /// An agent by its name, or the one of a task that is named: who is at it, else who was last.
-    ///
-    /// # Errors
-    /// When there is neither of that name; the hint has the nearest.
     pub(crate) fn agent_or_task(&self, name: &str) -> Result<AgentName> {
         let attempts = self.attempts()?;
         let of_task = || attempts.iter().filter(|row| row.tasks.iter().any(|task| task.as_str() == name));
@@ -356,25 +288,16 @@ impl RunView<'_> {
     }
 
     /// The last lines of one attempt, oldest first.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(crate) fn last_lines(&self, attempt: AttemptId, count: usize) -> Result<Vec<StoredLine>> {
         Ok(self.reader.attempt_tail(attempt.0, count)?)
     }
 
     /// What the agent of an attempt printed last, as evidence.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(crate) fn last_output(&self, attempt: &AttemptRow) -> Result<Option<LastOutput>> {
         Ok(last_output::of(self.reader, attempt.attempt, &attempt.kind)?)
     }
 
     /// Lines of agents' output after a place; the place of the last one comes back.
-    ///
-    /// # Errors
-    /// When the store cannot be read, or `each` fails.
     pub(crate) fn lines(
         &self,
         agent: Option<&str>,
@@ -393,33 +316,21 @@ impl RunView<'_> {
     }
 
     /// Lines of one attempt after a place, oldest first.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(crate) fn lines_of(&self, attempt: AttemptId, after: u64, limit: usize) -> Result<Vec<StoredLine>> {
         Ok(self.reader.attempt_lines(attempt.0, after, limit)?)
     }
 
     /// The places of those lines alone.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(crate) fn places(&self, attempt: AttemptId, after: u64, limit: usize) -> Result<Vec<u64>> {
         Ok(self.reader.attempt_places(attempt.0, after, limit)?)
     }
 
     /// The last lines of agents' output, oldest first.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(crate) fn tail(&self, agent: Option<&str>, count: usize) -> Result<Vec<StoredLine>> {
         Ok(self.reader.log_tail(agent, count)?)
     }
 
     /// The last lines of the run that hold every word of a query, oldest first.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(crate) fn search(&self, query: &str, agent: Option<&str>, limit: usize) -> Result<Vec<StoredLine>> {
         let ours = self.attempt_numbers()?;
         let mut asked = limit;
@@ -436,22 +347,17 @@ impl RunView<'_> {
     }
 
     /// Attempts that belong to the run, to tell its log lines from those of earlier runs.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(crate) fn attempt_numbers(&self) -> Result<std::collections::BTreeSet<u64>> {
         Ok(self.attempts()?.iter().map(|attempt| attempt.attempt.0).collect())
     }
 
     /// When something of it last ended or began: what spans are measured to when nobody is at it.
-    #[must_use]
     pub(crate) fn until(&self, now: Time) -> Time {
         self.row.ended_at.unwrap_or(now)
     }
 }
 
 /// The newest attempt of every agent, in the order in which the agents came.
-#[must_use]
 pub(crate) fn newest_of_each(attempts: Vec<AttemptRow>) -> Vec<AttemptRow> {
     let mut agents: Vec<AttemptRow> = Vec::new();
     let mut places: BTreeMap<AgentName, usize> = BTreeMap::new();
@@ -468,9 +374,6 @@ pub(crate) fn newest_of_each(attempts: Vec<AttemptRow>) -> Vec<AttemptRow> {
 }
 
 /// A task's name, checked before it is sent anywhere.
-///
-/// # Errors
-/// When it cannot be one.
 pub(crate) fn task_id(name: &str) -> Result<TaskId> {
     TaskId::new(name).map_err(|error| CliError::usage(format!("`{name}` is not a task id: {error}")))
 }
@@ -481,7 +384,7 @@ fn rows<T: DeserializeOwned>(reader: &SqliteReader, table: Table, run: Option<&s
         .map(|row| {
             serde_json::from_str(&row.json).map_err(|error| {
                 let message = format!("row {} of {table:?} cannot be read", row.key);
-                CliError::internal(message).because(&error).hint("rebuild it by going on: rekindle resume")
+                CliError::internal(message).because(&error).hint("rebuild it by continuing the run: rekindle resume")
             })
         })
         .collect()

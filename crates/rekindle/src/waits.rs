@@ -48,17 +48,15 @@ pub(crate) fn probe(wait: &WaitRow, now: Time) -> String {
     reset.unwrap_or_default()
 }
 
-/// What goes on with a run that nobody coordinates. The plan's path is as one would type it here.
-#[must_use]
+/// What continues a run that has no coordinator. The plan's path is as one would type it here.
 pub(crate) fn interrupted(run: &RunRow) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     let plan = Path::new(&run.plan_path);
     let plan = plan.strip_prefix(&here).unwrap_or(plan).display().to_string();
-    format!("interrupted: `rekindle run {}` goes on", one_line(&plan))
+    format!("interrupted: continue with `rekindle run {}`", one_line(&plan))
 }
 
 /// What a task waits for.
-#[must_use]
 pub(crate) fn words(waits: &WaitsFor, task: &TaskRow, run: &RunRow, now: Time) -> String {
     match waits {
         WaitsFor::Task { tasks, because: Because::Plan } => format!("after {}", names(tasks)),
@@ -85,7 +83,7 @@ pub(crate) fn words(waits: &WaitsFor, task: &TaskRow, run: &RunRow, now: Time) -
             one_line(&format!("{account} {}: {until}{then}", cause.replace('_', " ")))
         }
         WaitsFor::Person { act: PersonAct::Answer, .. } => "for your answer: rekindle questions".to_owned(),
-        WaitsFor::Person { act: PersonAct::Resume, .. } => "paused: rekindle resume goes on".to_owned(),
+        WaitsFor::Person { act: PersonAct::Resume, .. } => "paused: continue with `rekindle resume`".to_owned(),
         WaitsFor::Person { act: PersonAct::GoOn, .. } => interrupted(run),
         WaitsFor::Person { act: PersonAct::GiveBack, .. } => {
             "held for you: leave its session to give it back".to_owned()

@@ -43,7 +43,6 @@ pub(crate) struct Wish {
     pub project: Project,
     /// The run that it shows; the newest where none is named.
     pub run: Option<String>,
-    /// Whether it refuses every act.
     pub read_only: bool,
     /// Names beside its address that it may be called by.
     pub allowed: Vec<String>,

@@ -57,7 +57,7 @@ impl Fold {
                 vec![StreamEvent::Compacted { automatic: *automatic, turns: self.turns, calls: self.calls }]
             }
             Activity::Failed(failure) => vec![StreamEvent::Failed(failure.clone())],
-            // The end of a turn is not the end of the work while agents in the background go on: another turn follows theirs.
+            // The end of a turn is not the end of the work while agents in the background continue: another turn follows theirs.
             Activity::Result { .. } if self.background > 0 => Vec::new(),
             Activity::Result { ok, .. } => vec![StreamEvent::Result { ok: *ok }],
             Activity::Background { open } => {

@@ -13,7 +13,6 @@ const ENTRIES_MAX: usize = 400;
 /// it: a cut through a secret would hide it from that, and the middle of what is kept here is what such a cut drops.
 pub const CALL_BYTES: usize = 2 * 1024;
 
-/// How a call ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// Whether the tool says that it worked.
@@ -34,7 +33,6 @@ pub struct Entry {
     pub settled: bool,
 }
 
-/// The calls of one attempt.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     entries: VecDeque<Entry>,

@@ -70,17 +70,15 @@ pub(super) struct Progress {
     gap: u32,
 }
 
-/// What one call brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Brought {
-    /// Something that was not known.
     News,
     /// Something else than the last time, made of what was known; or a change whose effect cannot be seen.
     Movement,
     Nothing,
 }
 
-/// How an agent goes round in circles.
+/// How an agent loops.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Circle {
     pub(super) times: u32,
@@ -91,7 +89,7 @@ pub(super) struct Circle {
 }
 
 impl Progress {
-    /// Takes a call that has ended; says so when it shows that the agent goes round in circles.
+    /// Takes a call that has ended; says so when it shows that the agent loops.
     pub(super) fn ended(&mut self, call: &Call, ok: bool, output: &str) -> Option<Circle> {
         let output = text::tail_bytes(output, OUTPUT_SEEN_BYTES);
         let exact = print([call.tool.as_bytes(), call.input.as_bytes(), &[u8::from(ok)], output.as_bytes()]);

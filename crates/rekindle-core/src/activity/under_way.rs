@@ -88,7 +88,6 @@ impl Lost {
 pub struct UnderWay {
     /// The calls that have to be told, in the order in which they began.
     pub calls: Vec<Lost>,
-    /// How many more there were.
     pub left_out: u64,
     /// The attempt's own prompt is not in the record: what that told has to be told again.
     pub unheard: bool,

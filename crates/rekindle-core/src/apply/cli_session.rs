@@ -55,7 +55,7 @@ pub(super) fn apply(state: &mut State, event: &Event, fact: &SessionEvent) {
             cli_session.words += 1;
             cli_session.turn_ended = Some(now);
             note_turn(cli_session, *ok);
-            // A program that gives up because it goes round in circles ends its turn all the same.
+            // A program that gives up because it repeats itself ends its turn all the same.
             let looping = cli_session.failure.as_ref().is_some_and(|failure| failure.problem == Problem::Looping);
             if *ok && !looping {
                 cli_session.failure = None;

@@ -46,7 +46,6 @@ pub(super) fn reloaded(state: &mut State, fact: &PlanReloaded) {
     }
 }
 
-/// A person changed a task.
 pub(super) fn edited(state: &mut State, changed: &ChangedTask) {
     let places = workspaces(state, std::slice::from_ref(changed));
     put(state, &changed.task);

@@ -68,7 +68,7 @@ fn lighten(task: &mut Task) {
     task.workflow.baseline = None;
 }
 
-/// Whether no decision asks for an attempt any more. A named agent whose work is reviewed goes on with the session of its last
+/// Whether no decision asks for an attempt any more. A named agent whose work is reviewed continues with the session of its last
 /// one: that is kept, and there are as many as names in the plan.
 fn is_through(state: &State, id: AttemptId, attempt: &Attempt) -> bool {
     let settled = |task: &TaskId| state.tasks.get(task).is_none_or(|task| task.settled);

@@ -81,7 +81,6 @@ pub(super) fn told(state: &mut State, event: &Event, number: u64, text: &str, ke
     }
 }
 
-/// An agent has a message.
 pub(super) fn delivered(state: &mut State, event: &Event, number: u64, attempt: AttemptId, how: How) {
     place(state, number, TellStage::Delivered { attempt, how, at: event.time, heard: false });
 }

@@ -12,7 +12,6 @@ use crate::review::{FocusArea, GivenVerdict, Rework};
 use crate::role::Role;
 use crate::time::Time;
 
-/// Everything that a brief says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
     pub agent: AgentName,
@@ -51,7 +50,6 @@ pub struct Facts {
     /// Questions that nobody has answered yet.
     #[serde(default)]
     pub open_questions: Vec<Asked>,
-    /// What other tasks came to.
     #[serde(default)]
     pub results: Vec<TaskResult>,
     /// What earlier agents repeated at this task without getting anywhere, oldest first.
@@ -78,13 +76,13 @@ pub struct Facts {
     /// The calls of the session before that the agent lacks, or has without an outcome.
     #[serde(default)]
     pub under_way: UnderWay,
-    /// The agent's own session goes on, so it remembers; if not, it begins anew.
+    /// The agent's own session continues, so it remembers; if not, it begins anew.
     #[serde(default)]
     pub resumed: bool,
     /// Only a report is asked for: the agent ended its turn without one.
     #[serde(default)]
     pub asks_for_report: bool,
-    /// An agent's session that goes on with its next task.
+    /// An agent's session that continues with its next task.
     #[serde(default)]
     pub next_task: bool,
     /// What reviewers said, and what they have to know.
@@ -98,7 +96,6 @@ pub struct Facts {
     pub whole_plan: Option<Vec<PlanLine>>,
     /// 32 random letters or digits, new for every brief; the fence is made of them. Anything else is hashed into that form.
     pub nonce: String,
-    /// How the agent can report.
     pub doors: Doors,
     /// The longest the brief may be.
     pub budget_bytes: usize,
@@ -151,7 +148,7 @@ impl Facts {
         }
     }
 
-    /// The task to begin or go on with.
+    /// The task to begin or continue.
     pub fn current(&self) -> Option<&TaskFacts> {
         self.tasks.iter().find(|task| task.standing == Standing::Current)
     }
@@ -190,7 +187,6 @@ pub struct ReviewFacts {
     pub result: Option<String>,
     /// Earlier verdicts on it, newest last.
     pub verdicts: Vec<GivenVerdict>,
-    /// What critics have missed before.
     pub focus: Vec<FocusArea>,
     /// The environments in which its checks run.
     pub environments: Vec<String>,
@@ -204,7 +200,6 @@ pub struct PlanLine {
     pub state: String,
     pub blocked_by: Vec<TaskId>,
     pub accept: Vec<String>,
-    /// What must exist.
     pub artifacts: Vec<String>,
     /// What does not fit between its state and the plan.
     pub doubt: Option<String>,
@@ -216,7 +211,7 @@ pub struct PlanLine {
 pub enum Standing {
     /// Done; not to be touched.
     Completed,
-    /// To begin or go on with.
+    /// To begin or continue.
     Current,
     /// Next in the list.
     Pending,
@@ -231,7 +226,6 @@ pub struct TaskFacts {
     pub body: String,
     /// Commands that must exit 0.
     pub accept: Vec<String>,
-    /// Files that must exist.
     pub artifacts: Vec<String>,
     pub reading: Vec<String>,
     /// Tasks that had to be complete before it.
@@ -251,10 +245,8 @@ pub struct Disk {
     pub commits: Vec<String>,
     /// `git diff --stat` since then.
     pub diff_stat: String,
-    /// Declared artifacts that exist.
     pub artifacts_present: Vec<String>,
     pub artifacts_missing: Vec<String>,
-    /// What the last checks saw.
     pub checks: Vec<CheckSeen>,
 }
 
@@ -273,7 +265,6 @@ pub struct Decision {
     pub text: String,
 }
 
-/// A question with its answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answered {
     /// The task it was asked for.
@@ -284,7 +275,6 @@ pub struct Answered {
     pub answer: String,
 }
 
-/// A question without an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
     pub task: TaskId,
@@ -292,7 +282,6 @@ pub struct Asked {
     pub question: String,
 }
 
-/// What another task came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskResult {
     pub id: TaskId,
@@ -302,14 +291,11 @@ pub struct TaskResult {
     pub needed: bool,
 }
 
-/// Where a line came from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stream {
-    /// Standard output.
     #[default]
     Out,
-    /// Standard error.
     Err,
 }
 
@@ -332,7 +318,6 @@ pub struct Activity {
     pub kind: LineKind,
 }
 
-/// How an agent can report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Doors {
     /// The program to call for the command line; nothing where it cannot be called.

@@ -42,7 +42,6 @@ fn signal(given: &GivenVerdict) -> &'static str {
     }
 }
 
-/// What critics have missed before.
 pub(crate) fn focus(facts: &Facts) -> String {
     let mut out = String::new();
     for area in &facts.review.focus {

@@ -66,14 +66,10 @@ fn check_line(check: &CheckSeen) -> String {
     let result = &check.result;
     let command = one_line(&result.command, COMMAND_MAX_BYTES);
     let when = if check.just_now { "now" } else { "on the last claim" };
-    let how = match (result.passed, result.timed_out, result.code) {
-        (true, ..) if check.just_now => {
-            "passes already; this alone completes nothing, so confirm that the work is done and report it".to_owned()
-        }
-        (true, ..) => "passed".to_owned(),
-        (false, true, _) => "timed out".to_owned(),
-        (false, false, Some(code)) => format!("exited with {code}"),
-        (false, false, None) => "was killed".to_owned(),
+    let how = if result.passed && check.just_now {
+        "passes already; this alone completes nothing, so confirm that the work is done and report it".to_owned()
+    } else {
+        result.outcome()
     };
     let place = result.environment.as_ref().map(|name| format!(" in environment `{name}`")).unwrap_or_default();
     format!("{} check `{command}`{place}, {when}: {how}", check.task)

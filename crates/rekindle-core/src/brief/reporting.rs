@@ -200,7 +200,7 @@ fn verdict_commands(out: &mut String, program: &str, role: Role, task: &str) {
          - `{program} {verb} fail {task} --issues \"what is wrong\" --required \"what has to be done\" --passed \"what is good\"`\n"
     );
     if role != Role::Critic {
-        let _ = writeln!(out, "- `{program} {verb} blocked {task} --issues \"what a person has to see to\"`");
+        let _ = writeln!(out, "- `{program} {verb} blocked {task} --issues \"what a person must fix\"`");
     }
     let _ = write!(
         out,
@@ -225,7 +225,7 @@ fn verdict_signals(out: &mut String, role: Role, task: &str) {
          \x20   Passed: what is good\n\n"
     );
     if role == Role::Auditor {
-        let _ = write!(out, "\x20   AUDIT_BLOCKED: {task}\n\x20   Reason: what a person has to see to\n\n");
+        let _ = write!(out, "\x20   AUDIT_BLOCKED: {task}\n\x20   Reason: what a person must fix\n\n");
     }
     out.push_str("(They are indented here only so that they are not taken for signals.)\n\n");
 }

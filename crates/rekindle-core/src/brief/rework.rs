@@ -22,7 +22,7 @@ fn by(source: ReworkSource) -> &'static str {
 fn why(source: ReworkSource) -> &'static str {
     match source {
         ReworkSource::Critic => {
-            "A critic has looked at the work and found what is quoted below. When it is mended the critic looks at it again."
+            "A critic reviewed the work and found what is quoted below. When it is fixed, the critic reviews it again."
         }
         ReworkSource::Auditor => {
             "An auditor has tried to prove the work and found what is quoted below. When it is mended, critic and auditor look \
@@ -37,7 +37,7 @@ fn why(source: ReworkSource) -> &'static str {
              keep what they do."
         }
         ReworkSource::Validation => {
-            "The task was completed shortly before an interruption and was looked at again: it does not hold."
+            "The task was completed shortly before an interruption and was checked again: it does not hold."
         }
     }
 }

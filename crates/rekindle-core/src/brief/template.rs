@@ -40,7 +40,6 @@ pub struct Unknown {
 }
 
 impl Unknown {
-    /// What to write instead.
     pub fn hint(&self) -> String {
         let known = PLACEHOLDERS.map(|(name, _)| name);
         match nearest(&self.name, known) {

@@ -1,6 +1,6 @@
 //! The life and the end of an attempt: what its end is put down to, and what becomes of the work it held.
 
-use super::{About, Reply, Turn, gate, health, hold, review, session, split, steer, strategy, team, unreported};
+use super::{About, OpenStep, Reply, gate, health, hold, review, session, split, steer, strategy, team, unreported};
 use crate::cause::Cause;
 use crate::duration;
 use crate::event::{AttemptEvent, MachineEvent, PersonEvent, RunEvent, TaskEvent};
@@ -15,11 +15,11 @@ use crate::strategy::Strategy;
 /// six times as long.
 const ANSWER_MS: u64 = 90_000;
 
-pub(super) fn started(turn: &mut Turn<'_>, id: AttemptId, pid: u32, shim_pid: u32, own_bytes: u64) -> Reply {
-    match turn.state.attempts.get(&id) {
+pub(super) fn started(step: &mut OpenStep<'_>, id: AttemptId, pid: u32, shim_pid: u32, own_bytes: u64) -> Reply {
+    match step.state.attempts.get(&id) {
         Some(attempt) if attempt.phase == AttemptPhase::Starting => {
-            turn.emit_attempt(id, AttemptEvent::AgentStarted { attempt: id, pid, shim_pid, own_bytes });
-            steer::prompted(turn, id);
+            step.emit_attempt(id, AttemptEvent::AgentStarted { attempt: id, pid, shim_pid, own_bytes });
+            steer::prompted(step, id);
             Reply::Accepted
         }
         _ => Reply::Already,
@@ -27,48 +27,48 @@ pub(super) fn started(turn: &mut Turn<'_>, id: AttemptId, pid: u32, shim_pid: u3
 }
 
 /// An exit record. It may come twice or late: only the first for a live attempt of that epoch counts.
-pub(super) fn exited(turn: &mut Turn<'_>, id: AttemptId, epoch: Epoch, exit: Exit) -> Reply {
-    match turn.state.attempts.get(&id) {
+pub(super) fn exited(step: &mut OpenStep<'_>, id: AttemptId, epoch: Epoch, exit: Exit) -> Reply {
+    match step.state.attempts.get(&id) {
         Some(attempt) if attempt.is_live() && attempt.epoch == epoch => {}
         _ => return Reply::Already,
     }
-    turn.emit_attempt(id, AttemptEvent::AttemptExited { attempt: id, exit });
-    end_if_settled(turn, id);
+    step.emit_attempt(id, AttemptEvent::AttemptExited { attempt: id, exit });
+    end_if_settled(step, id);
     Reply::Accepted
 }
 
 /// Ends an attempt whose process is gone, once none of its claims is being proven any more.
-pub(super) fn end_if_settled(turn: &mut Turn<'_>, id: AttemptId) {
-    let Some(attempt) = turn.state.attempts.get(&id) else {
+pub(super) fn end_if_settled(step: &mut OpenStep<'_>, id: AttemptId) {
+    let Some(attempt) = step.state.attempts.get(&id) else {
         return;
     };
     if attempt.phase != AttemptPhase::Exited {
         return;
     }
-    let open = turn.state.open_tasks(id);
-    if open.iter().any(|task| turn.state.tasks[task].is_being_proven()) {
+    let open = step.state.open_tasks(id);
+    if open.iter().any(|task| step.state.tasks[task].is_being_proven()) {
         return;
     }
     let in_progress: Vec<_> =
-        open.iter().filter(|task| turn.state.tasks[*task].state == TaskState::InProgress).collect();
+        open.iter().filter(|task| step.state.tasks[*task].state == TaskState::InProgress).collect();
     let mut cause = cause_of_exit(attempt, !in_progress.is_empty());
-    if cause == Cause::Completed && ended_by_operator(turn.state, attempt) {
+    if cause == Cause::Completed && ended_by_operator(step.state, attempt) {
         cause = Cause::StoppedByOperator;
     }
     if cause == Cause::ExitedIncomplete {
         // It asked and left, as it may: that is no failure, however soon the answer came.
         let asked =
-            attempt.cli_session.asked || in_progress.iter().all(|task| turn.state.open_question(task).is_some());
-        let found = if asked { Some(Cause::WaitingForInput) } else { unreported::cause(turn, id) };
+            attempt.cli_session.asked || in_progress.iter().all(|task| step.state.open_question(task).is_some());
+        let found = if asked { Some(Cause::WaitingForInput) } else { unreported::cause(step, id) };
         let Some(found) = found else { return };
         cause = found;
     }
     // An end without a word is asked about once before it counts.
-    let ended = &turn.state.attempts[&id];
+    let ended = &step.state.attempts[&id];
     // Neither does a session that could not be resumed cost an attempt: a fresh agent follows, so this cannot go on for ever.
     let in_vain = ended.cli_session.strategy == Strategy::Resume && matches!(cause, Cause::StartFailed { .. });
-    let may_count = !in_vain && !strategy::lacks_report(turn.state, ended, &cause);
-    end(turn, id, &cause, may_count);
+    let may_count = !in_vain && !strategy::lacks_report(step.state, ended, &cause);
+    end(step, id, &cause, may_count);
 }
 
 /// Whether an agent was stopped because the operator ended all that it had: it has completed nothing.
@@ -100,66 +100,66 @@ fn cause_of_exit(attempt: &Attempt, work_open: bool) -> Cause {
     }
 }
 
-pub(super) fn lost(turn: &mut Turn<'_>, id: AttemptId, with_host: bool) -> Reply {
-    if !turn.state.attempts.get(&id).is_some_and(crate::state::Attempt::is_live) {
+pub(super) fn lost(step: &mut OpenStep<'_>, id: AttemptId, with_host: bool) -> Reply {
+    if !step.state.attempts.get(&id).is_some_and(crate::state::Attempt::is_live) {
         return Reply::Already;
     }
-    let found = &turn.state.attempts[&id];
+    let found = &step.state.attempts[&id];
     let stopped = found.stop.as_ref().map(|stop| stop.cause.clone());
     // What its stream told before its shim was lost still holds: a limit is met by the next one as well.
     let told = || found.cli_session.failure.as_ref().and_then(crate::activity::Failure::cause);
     let cause = if with_host { Cause::HostLost } else { stopped.or_else(told).unwrap_or(Cause::ShimLost) };
-    end_once_proven(turn, id, cause, true);
+    end_once_proven(step, id, cause, true);
     Reply::Accepted
 }
 
-pub(super) fn not_started(turn: &mut Turn<'_>, id: AttemptId, reason: String) -> Reply {
-    if !turn.state.attempts.get(&id).is_some_and(crate::state::Attempt::is_live) {
+pub(super) fn not_started(step: &mut OpenStep<'_>, id: AttemptId, reason: String) -> Reply {
+    if !step.state.attempts.get(&id).is_some_and(crate::state::Attempt::is_live) {
         return Reply::Already;
     }
-    end_once_proven(turn, id, Cause::StartFailed { reason }, true);
+    end_once_proven(step, id, Cause::StartFailed { reason }, true);
     Reply::Accepted
 }
 
 /// Ends an attempt whose process is gone or never was. What it claimed, or an operator completed, is proven and merged first; its end
 /// is put down after that.
-pub(super) fn end_once_proven(turn: &mut Turn<'_>, id: AttemptId, cause: Cause, may_count: bool) {
-    if turn.state.open_tasks(id).iter().any(|task| turn.state.tasks[task].is_being_proven()) {
-        turn.emit_attempt(id, AttemptEvent::StopOrdered { attempt: id, cause, at_once: true });
-        turn.emit_attempt(id, AttemptEvent::AttemptExited { attempt: id, exit: Exit::default() });
+pub(super) fn end_once_proven(step: &mut OpenStep<'_>, id: AttemptId, cause: Cause, may_count: bool) {
+    if step.state.open_tasks(id).iter().any(|task| step.state.tasks[task].is_being_proven()) {
+        step.emit_attempt(id, AttemptEvent::StopOrdered { attempt: id, cause, at_once: true });
+        step.emit_attempt(id, AttemptEvent::AttemptExited { attempt: id, exit: Exit::default() });
     } else {
-        end(turn, id, &cause, may_count);
+        end(step, id, &cause, may_count);
     }
 }
 
 /// The output of an attempt that has ended cannot be read to its end: that is named before the rest of it is decided.
-pub(super) fn output_unreadable(turn: &mut Turn<'_>, id: AttemptId, reason: &str) -> Reply {
-    if !turn.state.attempts.get(&id).is_some_and(Attempt::is_live) {
+pub(super) fn output_unreadable(step: &mut OpenStep<'_>, id: AttemptId, reason: &str) -> Reply {
+    if !step.state.attempts.get(&id).is_some_and(Attempt::is_live) {
         return Reply::Already;
     }
     let detail = format!("its output cannot be read to its end, so its last words may be missing: {reason}");
-    session::note_found(turn, id, "output_unreadable", &detail);
+    session::note_found(step, id, "output_unreadable", &detail);
     Reply::Accepted
 }
 
-pub(super) fn silent(turn: &mut Turn<'_>, id: AttemptId, quiet_ms: u64, evidence: String) -> Reply {
-    let Some(attempt) = turn.state.attempts.get(&id) else {
+pub(super) fn silent(step: &mut OpenStep<'_>, id: AttemptId, quiet_ms: u64, evidence: String) -> Reply {
+    let Some(attempt) = step.state.attempts.get(&id) else {
         return Reply::Already;
     };
-    let waits_for_person = turn.state.waits_for_person(id);
-    let proving = turn.state.open_tasks(id).iter().any(|task| turn.state.tasks[task].is_being_proven());
+    let waits_for_person = step.state.waits_for_person(id);
+    let proving = step.state.open_tasks(id).iter().any(|task| step.state.tasks[task].is_being_proven());
     if attempt.phase != AttemptPhase::Running || attempt.stop.is_some() || waits_for_person || proving {
         return Reply::Already;
     }
-    let cause = hang_cause(turn.state, attempt);
-    if team::asks_first(turn, id) {
+    let cause = hang_cause(step.state, attempt);
+    if team::asks_first(step, id) {
         return Reply::Accepted;
     }
-    turn.emit_attempt(id, AttemptEvent::AgentHung { attempt: id, quiet_ms, evidence });
-    order_stop(turn, id, cause, false);
-    if turn.state.attempts[&id].cli_session.status_asked.is_some() {
-        let standing = team::standing(turn.state);
-        turn.emit_run(RunEvent::TeamChecked(standing));
+    step.emit_attempt(id, AttemptEvent::AgentHung { attempt: id, quiet_ms, evidence });
+    order_stop(step, id, cause, false);
+    if step.state.attempts[&id].cli_session.status_asked.is_some() {
+        let standing = team::standing(step.state);
+        step.emit_run(RunEvent::TeamChecked(standing));
     }
     Reply::Accepted
 }
@@ -216,9 +216,9 @@ pub fn answer_limit_ms(state: &State, attempt: &Attempt) -> Option<u64> {
 }
 
 /// Orders a stop, unless an equally sharp one stands already.
-pub(super) fn order_stop(turn: &mut Turn<'_>, id: AttemptId, cause: Cause, at_once: bool) {
+pub(super) fn order_stop(step: &mut OpenStep<'_>, id: AttemptId, cause: Cause, at_once: bool) {
     // One whose process is gone has left by itself: an order would only take the place of why it did.
-    let Some(attempt) = turn.state.attempts.get(&id).filter(|attempt| attempt.is_live()) else {
+    let Some(attempt) = step.state.attempts.get(&id).filter(|attempt| attempt.is_live()) else {
         return;
     };
     let cause = match &attempt.stop {
@@ -226,79 +226,79 @@ pub(super) fn order_stop(turn: &mut Turn<'_>, id: AttemptId, cause: Cause, at_on
         Some(stop) => stop.cause.clone(),
         None => cause,
     };
-    turn.emit_attempt(id, AttemptEvent::StopOrdered { attempt: id, cause, at_once });
+    step.emit_attempt(id, AttemptEvent::StopOrdered { attempt: id, cause, at_once });
 }
 
 /// A stop that was ordered has come to nothing: it is ordered again, without grace.
-pub(super) fn repeat_stop(turn: &mut Turn<'_>, id: AttemptId) {
-    let Some(cause) = turn.state.attempts.get(&id).and_then(|found| found.stop.as_ref()).map(|stop| stop.cause.clone())
+pub(super) fn repeat_stop(step: &mut OpenStep<'_>, id: AttemptId) {
+    let Some(cause) = step.state.attempts.get(&id).and_then(|found| found.stop.as_ref()).map(|stop| stop.cause.clone())
     else {
         return;
     };
-    turn.emit_attempt(id, AttemptEvent::StopOrdered { attempt: id, cause, at_once: true });
+    step.emit_attempt(id, AttemptEvent::StopOrdered { attempt: id, cause, at_once: true });
 }
 
 /// Ends an attempt and settles every task that it held.
-pub(super) fn end(turn: &mut Turn<'_>, id: AttemptId, cause: &Cause, may_count: bool) {
-    let held: Vec<TaskId> = turn
+pub(super) fn end(step: &mut OpenStep<'_>, id: AttemptId, cause: &Cause, may_count: bool) {
+    let held: Vec<TaskId> = step
         .state
         .open_tasks(id)
         .into_iter()
-        .filter(|task| turn.state.tasks[task].state == TaskState::InProgress)
+        .filter(|task| step.state.tasks[task].state == TaskState::InProgress)
         .collect();
     if let (Cause::Crashed { code, signal }, false) = (cause, held.is_empty()) {
-        turn.emit_attempt(id, AttemptEvent::AgentCrashed { attempt: id, code: *code, signal: *signal });
+        step.emit_attempt(id, AttemptEvent::AgentCrashed { attempt: id, code: *code, signal: *signal });
     }
-    let words = turn.state.attempts.get(&id).filter(|_| *cause != Cause::Completed);
+    let words = step.state.attempts.get(&id).filter(|_| *cause != Cause::Completed);
     let last_words = words.and_then(|found| last_words::short(&found.cli_session.last_words));
-    turn.emit_attempt(id, AttemptEvent::AttemptEnded { attempt: id, cause: cause.clone(), last_words });
+    step.emit_attempt(id, AttemptEvent::AttemptEnded { attempt: id, cause: cause.clone(), last_words });
     if let Cause::Machine(refused) = cause {
-        hold::strike(turn, refused.into());
+        hold::strike(step, refused.into());
     } else if matches!(cause, Cause::OutOfMemory { cap: None }) {
-        hold::out_of_memory(turn, id);
+        hold::out_of_memory(step, id);
     } else if *cause == Cause::Completed {
-        gate::widen_for(turn, id);
+        gate::widen_for(step, id);
     } else {
-        gate::close_for(turn, id, cause, &held);
+        gate::close_for(step, id, cause, &held);
     }
     for task in held {
-        retry_or_end(turn, &task, cause, may_count);
+        retry_or_end(step, &task, cause, may_count);
     }
-    open_breaker(turn, id);
+    open_breaker(step, id);
 }
 
 /// What becomes of a task whose attempt is over: another attempt, a wait, or its end.
-pub(super) fn retry_or_end(turn: &mut Turn<'_>, id: &TaskId, cause: &Cause, may_count: bool) {
-    let task = &turn.state.tasks[id];
+pub(super) fn retry_or_end(step: &mut OpenStep<'_>, id: &TaskId, cause: &Cause, may_count: bool) {
+    let task = &step.state.tasks[id];
     let row = policy::row(cause);
     let counted = row.counts && may_count && !is_first_want(task, cause);
-    if let Some(question) = turn.state.open_question(id) {
-        turn.emit_task(id, TaskEvent::TaskParked { question });
+    if let Some(question) = step.state.open_question(id) {
+        step.emit_task(id, TaskEvent::TaskParked { question });
         return;
     }
-    let limit = turn.state.attempt_limit(id);
+    let limit = step.state.attempt_limit(id);
     let role =
-        task.holder.and_then(|holder| turn.state.attempts.get(&holder)).map_or_else(Default::default, |a| a.role);
+        task.holder.and_then(|holder| step.state.attempts.get(&holder)).map_or_else(Default::default, |a| a.role);
     if task.crashes >= policy::QUARANTINE_CRASHES && counted {
         let detail = format!("its agent was lost in {} coordinator crashes: set aside for a person", task.crashes);
-        return fail(turn, id, "quarantined", detail);
+        return fail(step, id, "quarantined", detail);
     }
-    if counted && !turn.state.limits.recover {
-        return fail(turn, id, "recovery_off", format!("{}; recovery is off", cause.words()));
+    if counted && !step.state.limits.recover {
+        return fail(step, id, "recovery_off", format!("{}; recovery is off", cause.words()));
     }
     if counted && task.tries() >= limit {
-        let told = format!("{}; {} of {limit} attempts used", failure_words(turn, id, cause), task.tries());
-        let detail = unreported::detail(turn, id, told);
-        let reason = unreported::limit_reason(turn, id, role, cause);
+        let told = format!("{}; {} of {limit} attempts used", failure_words(step, id, cause), task.tries());
+        let detail = unreported::detail(step, id, told);
+        let reason = unreported::limit_reason(step, id, role, cause);
         return match (task.workflow.health, role.reviews()) {
-            (true, _) => health::ask_person(turn, id, &detail),
-            (false, true) => review::reviewer_exhausted(turn, id, role, &reason, detail),
-            (false, false) => fail(turn, id, &reason, detail),
+            (true, _) => health::ask_person(step, id, &detail),
+            (false, true) => review::reviewer_exhausted(step, id, role, &reason, detail),
+            (false, false) => fail(step, id, &reason, detail),
         };
     }
-    let run = turn.state.run.as_ref().map(|run| run.id.to_string()).unwrap_or_default();
+    let run = step.state.run.as_ref().map(|run| run.id.to_string()).unwrap_or_default();
     let wait_ms = if row.next == Next::RetryAfterBackoff && counted {
-        policy::backoff_ms(turn.state.limits.backoff_ms, task.tries(), &format!("{run} {id} {}", task.tries()))
+        policy::backoff_ms(step.state.limits.backoff_ms, task.tries(), &format!("{run} {id} {}", task.tries()))
     } else {
         0
     };
@@ -311,10 +311,10 @@ pub(super) fn retry_or_end(turn: &mut Turn<'_>, id: &TaskId, cause: &Cause, may_
         (_, 0) => "at once".to_owned(),
         (_, wait_ms) => format!("after {}", duration::format(wait_ms)),
     };
-    let reason = format!("{}; {used} of {limit} attempts used, next {next}", failure_words(turn, id, cause));
-    let not_before = (wait_ms > 0).then(|| turn.now.plus_ms(wait_ms));
-    turn.emit_task(id, TaskEvent::TaskRequeued { cause: cause.clone(), counted, not_before, reason });
-    split::suggest(turn, id);
+    let reason = format!("{}; {used} of {limit} attempts used, next {next}", failure_words(step, id, cause));
+    let not_before = (wait_ms > 0).then(|| step.now.plus_ms(wait_ms));
+    step.emit_task(id, TaskEvent::TaskRequeued { cause: cause.clone(), counted, not_before, reason });
+    split::suggest(step, id);
 }
 
 /// Whether the machine ran out of memory under a task for the first time in a row. That may be anybody's doing and costs
@@ -325,9 +325,9 @@ fn is_first_want(task: &Task, cause: &Cause) -> bool {
 }
 
 /// The cause in words, with what to do about it, and with what the last checks said of the claim.
-fn failure_words(turn: &Turn<'_>, id: &TaskId, cause: &Cause) -> String {
-    let task = &turn.state.tasks[id];
-    let cli = task.last_attempt().and_then(|last| turn.state.attempts.get(&last)).map(|last| last.cli.as_str());
+fn failure_words(step: &OpenStep<'_>, id: &TaskId, cause: &Cause) -> String {
+    let task = &step.state.tasks[id];
+    let cli = task.last_attempt().and_then(|last| step.state.attempts.get(&last)).map(|last| last.cli.as_str());
     let remedy = cli.and_then(|cli| cause.remedy(cli)).map(|remedy| format!(": {remedy}"));
     let words = format!("{}{}", cause.words(), remedy.unwrap_or_default());
     match &task.evidence {
@@ -336,9 +336,9 @@ fn failure_words(turn: &Turn<'_>, id: &TaskId, cause: &Cause) -> String {
     }
 }
 
-pub(super) fn fail(turn: &mut Turn<'_>, id: &TaskId, reason: &str, detail: String) {
+pub(super) fn fail(step: &mut OpenStep<'_>, id: &TaskId, reason: &str, detail: String) {
     let text = format!("task {id} failed: {detail}");
-    turn.emit_task(id, TaskEvent::WorkflowFailed { reason: reason.to_owned(), detail });
+    step.emit_task(id, TaskEvent::WorkflowFailed { reason: reason.to_owned(), detail });
     let choices = vec![
         format!("rekindle why {id}"),
         format!("rekindle task retry {id}"),
@@ -346,22 +346,22 @@ pub(super) fn fail(turn: &mut Turn<'_>, id: &TaskId, reason: &str, detail: Strin
         format!("rekindle task split {id} 'FIRST PART' 'SECOND PART'"),
         format!("clarify it: rekindle task edit {id} --text TEXT (or --timeout, --accept)"),
     ];
-    turn.emit_task(id, PersonEvent::PersonAlerted { text, choices });
+    step.emit_task(id, PersonEvent::PersonAlerted { text, choices });
 }
 
 /// Puts a question of rekindle's own down, in the name of the attempt that met the problem.
 pub(super) fn ask_person(
-    turn: &mut Turn<'_>,
+    step: &mut OpenStep<'_>,
     id: AttemptId,
     task: &TaskId,
     text: String,
     context: String,
 ) -> Option<QuestionId> {
-    let question = QuestionId(turn.state.last_question + 1);
+    let question = QuestionId(step.state.last_question + 1);
     let options = vec!["done".to_owned()];
     let about =
-        About { attempt: Some(id), task: Some(task.clone()), epoch: turn.state.tasks.get(task).map(|t| t.epoch) };
-    turn.emit(
+        About { attempt: Some(id), task: Some(task.clone()), epoch: step.state.tasks.get(task).map(|t| t.epoch) };
+    step.emit(
         about,
         PersonEvent::QuestionAsked {
             id: question,
@@ -372,18 +372,18 @@ pub(super) fn ask_person(
             takes_work: false,
         },
     );
-    turn.emit_task(
+    step.emit_task(
         task,
         PersonEvent::PersonAlerted { text, choices: vec![format!("rekindle answer {question} done")] },
     );
     Some(question)
 }
 
-fn open_breaker(turn: &mut Turn<'_>, id: AttemptId) {
-    let cli = turn.state.attempts[&id].cli.clone();
-    let failed = turn.state.breakers.get(&cli).map_or(0, |breaker| breaker.failed_starts);
+fn open_breaker(step: &mut OpenStep<'_>, id: AttemptId) {
+    let cli = step.state.attempts[&id].cli.clone();
+    let failed = step.state.breakers.get(&cli).map_or(0, |breaker| breaker.failed_starts);
     if failed >= policy::BREAKER_FAILED_STARTS {
-        let until = turn.now.plus_ms(policy::BREAKER_PAUSE_MS);
-        turn.emit_run(MachineEvent::BreakerOpened { cli, until });
+        let until = step.now.plus_ms(policy::BREAKER_PAUSE_MS);
+        step.emit_run(MachineEvent::BreakerOpened { cli, until });
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::schedule::{Occupied, validation_open};
-use super::{Turn, gate, hold, session};
+use super::{OpenStep, gate, hold, session};
 use crate::event::{Finish, Outcome, PauseReason, RunEvent};
 use crate::ids::TaskId;
 use crate::state::{AttemptPhase, RunPhase, State, Task, TaskState};
@@ -11,7 +11,6 @@ use crate::state::{AttemptPhase, RunPhase, State, Task, TaskState};
 /// What a run that is not over waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standstill {
-    /// Agents or checks are running.
     Working,
     /// A backoff or a breaker.
     Time,
@@ -23,7 +22,6 @@ pub enum Standstill {
     Over,
 }
 
-/// What the run waits for.
 pub fn standstill(state: &State) -> Standstill {
     let at_work = state.attempts.values().any(|attempt| attempt.phase != AttemptPhase::Ended)
         || state.begun().any(|(_, task)| task.is_being_proven())
@@ -114,28 +112,28 @@ pub(super) fn open_wave(state: &State) -> u32 {
     planned.map(|task| task.wave).min().unwrap_or(run.wave)
 }
 
-pub(super) fn finish_if_over(turn: &mut Turn<'_>) {
-    let Some(phase) = turn.state.run.as_ref().map(|run| run.phase) else {
+pub(super) fn finish_if_over(step: &mut OpenStep<'_>) {
+    let Some(phase) = step.state.run.as_ref().map(|run| run.phase) else {
         return;
     };
-    let busy = turn.state.attempts.values().any(|attempt| attempt.phase != AttemptPhase::Ended);
+    let busy = step.state.attempts.values().any(|attempt| attempt.phase != AttemptPhase::Ended);
     match phase {
-        RunPhase::Pausing(_) if !busy => turn.emit_run(RunEvent::RunPaused {}),
+        RunPhase::Pausing(_) if !busy => step.emit_run(RunEvent::RunPaused {}),
         // What can still be taken back may change how it ends.
-        RunPhase::Running if !turn.state.steering.placed.is_empty() => {}
-        RunPhase::Running => match standstill(turn.state) {
-            Standstill::Over => finish(turn),
-            Standstill::Person | Standstill::Reset if turn.state.limits.no_wait => {
-                session::pause(turn, PauseReason::NoWait);
-                finish_if_over(turn);
+        RunPhase::Running if !step.state.steering.placed.is_empty() => {}
+        RunPhase::Running => match standstill(step.state) {
+            Standstill::Over => finish(step),
+            Standstill::Person | Standstill::Reset if step.state.limits.no_wait => {
+                session::pause(step, PauseReason::NoWait);
+                finish_if_over(step);
             }
-            Standstill::Time if hold::lasts(turn.state) && !busy => session::pause_for_want(turn),
-            Standstill::Reset if gate::pause_for_reset(turn) => finish_if_over(turn),
+            Standstill::Time if hold::lasts(step.state) && !busy => session::pause_for_want(step),
+            Standstill::Reset if gate::pause_for_reset(step) => finish_if_over(step),
             Standstill::Working | Standstill::Time | Standstill::Reset | Standstill::Person => {}
         },
-        RunPhase::Waiting(_) if turn.state.limits.no_wait => {
-            session::pause(turn, PauseReason::NoWait);
-            finish_if_over(turn);
+        RunPhase::Waiting(_) if step.state.limits.no_wait => {
+            session::pause(step, PauseReason::NoWait);
+            finish_if_over(step);
         }
         RunPhase::Created
         | RunPhase::Pausing(_)
@@ -145,12 +143,12 @@ pub(super) fn finish_if_over(turn: &mut Turn<'_>) {
     }
 }
 
-fn finish(turn: &mut Turn<'_>) {
+fn finish(step: &mut OpenStep<'_>) {
     let count = |state: TaskState| {
-        u32::try_from(turn.state.tasks.values().filter(|task| task.state == state).count()).unwrap_or(u32::MAX)
+        u32::try_from(step.state.tasks.values().filter(|task| task.state == state).count()).unwrap_or(u32::MAX)
     };
     let (complete, failed, skipped) = (count(TaskState::Complete), count(TaskState::Failed), count(TaskState::Skipped));
-    let unreachable = u32::try_from(unreachable(turn.state).len()).unwrap_or(u32::MAX);
+    let unreachable = u32::try_from(unreachable(step.state).len()).unwrap_or(u32::MAX);
     let outcome = if failed + unreachable == 0 { Outcome::Complete } else { Outcome::Failed };
-    turn.emit_run(RunEvent::RunFinished(Finish { outcome, complete, failed, skipped, unreachable }));
+    step.emit_run(RunEvent::RunFinished(Finish { outcome, complete, failed, skipped, unreachable }));
 }

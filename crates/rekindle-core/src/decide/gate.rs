@@ -2,7 +2,7 @@
 //! restarts, costs no task an attempt, and opens by a probe: one agent, then two, then four.
 
 use super::probe::{self, Probe};
-use super::{Turn, attempt, schedule, usage};
+use super::{OpenStep, attempt, schedule, usage};
 use crate::cause::Cause;
 use crate::event::{GateClosed, GateEvent};
 use crate::ids::{AttemptId, QuestionId, TaskId};
@@ -80,35 +80,35 @@ pub(super) fn waits_for_person(state: &State, task: &TaskId, now: Time) -> bool 
     gate.is_some_and(|gate| gate.question.is_some()) && cli_now(state, task, now).is_none()
 }
 
-/// When time alone lets an account go on.
+/// When time alone lets an account continue.
 pub(super) fn deadlines(state: &State) -> impl Iterator<Item = Time> + '_ {
     state.gates.values().filter(|gate| gate.question.is_none()).filter_map(|gate| gate.until)
 }
 
 /// Closes the account's gate if an attempt ended for a reason that others on the account would meet as well.
-pub(super) fn close_for(turn: &mut Turn<'_>, id: AttemptId, cause: &Cause, held: &[TaskId]) {
-    let Some(found) = turn.state.attempts.get(&id) else { return };
-    let account = account_of(turn.state, &found.cli);
-    let known = turn.state.gates.get(&account).cloned();
+pub(super) fn close_for(step: &mut OpenStep<'_>, id: AttemptId, cause: &Cause, held: &[TaskId]) {
+    let Some(found) = step.state.attempts.get(&id) else { return };
+    let account = account_of(step.state, &found.cli);
+    let known = step.state.gates.get(&account).cloned();
     // Several agents meet the same limit at the same time: that is one strike, not many.
     let same = known.as_ref().filter(|gate| id.0 <= gate.after);
     let strikes = same.map_or_else(|| known.as_ref().map_or(1, |gate| gate.strikes + 1), |gate| gate.strikes);
-    let limits = &turn.state.limits;
+    let limits = &step.state.limits;
     let mut tries: Option<Probe> = None;
     let (until, question) = match cause {
         Cause::UsageLimit { resets_at } => {
             let before = tried(known.as_ref());
-            tries = Some(probe::by_wall(&limits.usage, (turn.now, &turn.state.clocks), before, *resets_at, strikes));
+            tries = Some(probe::by_wall(&limits.usage, (step.now, &step.state.clocks), before, *resets_at, strikes));
             (tries.map(|tries| tries.at), None)
         }
         Cause::Overloaded => {
             let wait = policy::backoff_ms(limits.backoff_ms, strikes, &format!("{account} {strikes}"));
-            let until = turn.now.plus_ms(limits.backoff_ms.saturating_add(wait));
-            return close_for_overload(turn, id, GateWait { account, strikes, until }, known);
+            let until = step.now.plus_ms(limits.backoff_ms.saturating_add(wait));
+            return close_for_overload(step, id, GateWait { account, strikes, until }, known);
         }
         Cause::Auth => match known.as_ref().and_then(|gate| gate.question) {
             Some(question) => (None, Some(question)),
-            None => match ask(turn, id, held) {
+            None => match ask(step, id, held) {
                 Some(question) => (None, Some(question)),
                 // Nothing waits for it: there is nobody to ask for.
                 None => return,
@@ -137,17 +137,17 @@ pub(super) fn close_for(turn: &mut Turn<'_>, id: AttemptId, cause: &Cause, held:
     let again = same.zip(tries).is_some_and(|(gate, tries)| gate.reset.is_some() && tries.reset <= gate.reset);
     let named = tries.is_some_and(|tries| tries.reset.is_some());
     let longer = |gate: &Gate| gate.limit_until() > until && !(named && is_guess(gate));
-    let stands = known.as_ref().filter(|gate| gate.limit_until() > Some(turn.now) && (again || longer(gate)));
+    let stands = known.as_ref().filter(|gate| gate.limit_until() > Some(step.now) && (again || longer(gate)));
     let (limit, reset, probe) = match stands {
         Some(gate) => (gate.limit_until(), gate.reset, gate.probe),
         None => (until, tries.and_then(|tries| tries.reset), tries.map_or(0, |tries| tries.number)),
     };
-    let overloaded = overloaded_until(known.as_ref(), turn.now);
+    let overloaded = overloaded_until(known.as_ref(), step.now);
     let question = question.or(known.and_then(|gate| gate.question));
     let (until, limit_until) = (limit.max(overloaded), limit.filter(|_| overloaded.is_some()));
     let (cause, overloaded_until) = (cause.clone(), overloaded);
     let closed = GateClosed { account, cause, until, question, strikes, reset, probe, overloaded_until, limit_until };
-    turn.emit_attempt(id, GateEvent::GateClosed(closed));
+    step.emit_attempt(id, GateEvent::GateClosed(closed));
 }
 
 /// An account whose provider is overloaded.
@@ -159,10 +159,10 @@ struct GateWait {
 
 /// Closes the gate of an overloaded provider. What the account waits for besides, the reset of a limit or an answer, is kept beside
 /// it: forgotten, the reset could not follow a wall that is set.
-fn close_for_overload(turn: &mut Turn<'_>, id: AttemptId, wait: GateWait, known: Option<Gate>) {
+fn close_for_overload(step: &mut OpenStep<'_>, id: AttemptId, wait: GateWait, known: Option<Gate>) {
     let question = known.as_ref().and_then(|gate| gate.question);
-    let overloaded = Some(wait.until).max(overloaded_until(known.as_ref(), turn.now));
-    let limit = known.filter(|gate| gate.probe > 0 && gate.limit_until() > Some(turn.now));
+    let overloaded = Some(wait.until).max(overloaded_until(known.as_ref(), step.now));
+    let limit = known.filter(|gate| gate.probe > 0 && gate.limit_until() > Some(step.now));
     let limit_until = limit.as_ref().and_then(Gate::limit_until);
     let closed = GateClosed {
         account: wait.account,
@@ -175,7 +175,7 @@ fn close_for_overload(turn: &mut Turn<'_>, id: AttemptId, wait: GateWait, known:
         overloaded_until: overloaded,
         limit_until,
     };
-    turn.emit_attempt(id, GateEvent::GateClosed(closed));
+    step.emit_attempt(id, GateEvent::GateClosed(closed));
 }
 
 /// The wait for an overloaded provider that is not over.
@@ -198,8 +198,8 @@ pub(super) fn tried(gate: Option<&Gate>) -> Option<(Time, u32)> {
 /// Nothing is left to do before an account's allowance is back: the run is paused until then. Whether it was.
 ///
 /// A probe that has met the limit again is followed by another so soon that no pause is worth it.
-pub(super) fn pause_for_reset(turn: &mut Turn<'_>) -> bool {
-    let waiting = turn.state.gates.values().filter(|gate| waits(gate, turn.now));
+pub(super) fn pause_for_reset(step: &mut OpenStep<'_>) -> bool {
+    let waiting = step.state.gates.values().filter(|gate| waits(gate, step.now));
     let mut resets: Vec<(Time, Option<Time>, u32)> = Vec::new();
     for gate in waiting {
         // A provider that is overloaded is no pause: it is back within seconds.
@@ -209,31 +209,31 @@ pub(super) fn pause_for_reset(turn: &mut Turn<'_>) -> bool {
         }
     }
     let Some((at, reset, number)) = resets.into_iter().min() else { return false };
-    usage::pause(turn, Some(0), Probe { at, reset, number });
+    usage::pause(step, Some(0), Probe { at, reset, number });
     true
 }
 
 /// Asks a person to see to an agent's credentials; the answer opens the gate.
-fn ask(turn: &mut Turn<'_>, id: AttemptId, held: &[TaskId]) -> Option<QuestionId> {
+fn ask(step: &mut OpenStep<'_>, id: AttemptId, held: &[TaskId]) -> Option<QuestionId> {
     let task = held.first()?;
-    let found = turn.state.attempts.get(&id)?;
+    let found = step.state.attempts.get(&id)?;
     let said = found.cli_session.failure.as_ref().map(|failure| failure.text.clone()).unwrap_or_default();
     let text = format!("the credentials of `{}` were refused: log in, then answer `done`", found.cli);
-    attempt::ask_person(turn, id, task, text, said)
+    attempt::ask_person(step, id, task, text, said)
 }
 
 /// An agent on the account worked: the gate lets more through, and is gone when all are let through.
-pub(super) fn widen_for(turn: &mut Turn<'_>, id: AttemptId) {
-    let Some(found) = turn.state.attempts.get(&id) else { return };
-    let account = account_of(turn.state, &found.cli);
-    let Some(gate) = turn.state.gates.get(&account) else { return };
-    if waits(gate, turn.now) || id.0 <= gate.after {
+pub(super) fn widen_for(step: &mut OpenStep<'_>, id: AttemptId) {
+    let Some(found) = step.state.attempts.get(&id) else { return };
+    let account = account_of(step.state, &found.cli);
+    let Some(gate) = step.state.gates.get(&account) else { return };
+    if waits(gate, step.now) || id.0 <= gate.after {
         return;
     }
     let allowed = gate.allowed.saturating_mul(2);
-    if allowed >= turn.state.limits.max_agents {
-        turn.emit_run(GateEvent::GateOpened { account });
+    if allowed >= step.state.limits.max_agents {
+        step.emit_run(GateEvent::GateOpened { account });
     } else {
-        turn.emit_run(GateEvent::GateWidened { account, allowed });
+        step.emit_run(GateEvent::GateWidened { account, allowed });
     }
 }

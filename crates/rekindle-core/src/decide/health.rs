@@ -1,7 +1,7 @@
 //! The plan's health commands: the baseline at the start, where later failures come from, and their repair as a task of its
 //! own in at most three rounds, then a person.
 
-use super::{About, Reply, Turn, attempt};
+use super::{About, OpenStep, Reply, attempt};
 use crate::event::{Added, HealthSeen, MachineEvent, TaskEvent};
 use crate::ids::{AttemptId, TaskId};
 use crate::plan::PlanTask;
@@ -20,20 +20,20 @@ pub(super) fn baseline_missing(state: &State) -> bool {
 }
 
 /// Orders the baseline at the beginning of a run.
-pub(super) fn order_baseline(turn: &mut Turn<'_>) {
-    if baseline_missing(turn.state) && !turn.state.health.checking {
-        turn.emit_run(MachineEvent::HealthOrdered {});
+pub(super) fn order_baseline(step: &mut OpenStep<'_>) {
+    if baseline_missing(step.state) && !step.state.health.checking {
+        step.emit_run(MachineEvent::HealthOrdered {});
     }
 }
 
-pub(super) fn checked(turn: &mut Turn<'_>, results: Vec<CheckResult>) -> Reply {
-    if !turn.state.health.checking {
+pub(super) fn checked(step: &mut OpenStep<'_>, results: Vec<CheckResult>) -> Reply {
+    if !step.state.health.checking {
         return Reply::Already;
     }
     let failing: Vec<String> =
         results.iter().filter(|check| !check.passed).map(|check| check.command.clone()).collect();
-    turn.emit_run(MachineEvent::HealthChecked(HealthSeen { results }));
-    remediate(turn, &failing);
+    step.emit_run(MachineEvent::HealthChecked(HealthSeen { results }));
+    remediate(step, &failing);
     Reply::Accepted
 }
 
@@ -54,24 +54,24 @@ pub(super) fn classify(state: &State, evidence: &mut Evidence) {
 }
 
 /// Failures that the work did not introduce go to repair.
-pub(super) fn after_claim(turn: &mut Turn<'_>, id: &TaskId, evidence: &Evidence) {
-    if turn.state.tasks.get(id).is_none_or(|task| task.workflow.health) {
+pub(super) fn after_claim(step: &mut OpenStep<'_>, id: &TaskId, evidence: &Evidence) {
+    if step.state.tasks.get(id).is_none_or(|task| task.workflow.health) {
         return;
     }
     let others = |seen: &&crate::report::HealthResult| matches!(seen.origin, Some(Origin::Before | Origin::Uncertain));
     let failing: Vec<String> = evidence.health.iter().filter(others).map(|seen| seen.check.command.clone()).collect();
-    remediate(turn, &failing);
+    remediate(step, &failing);
 }
 
 /// Adds the repair as a task, unless there is one for this run already.
-fn remediate(turn: &mut Turn<'_>, failing: &[String]) {
-    let over = turn.state.run.as_ref().is_none_or(|run| matches!(run.phase, RunPhase::Finished(_)));
-    let known = turn.state.tasks.values().any(|task| task.workflow.health);
+fn remediate(step: &mut OpenStep<'_>, failing: &[String]) {
+    let over = step.state.run.as_ref().is_none_or(|run| matches!(run.phase, RunPhase::Finished(_)));
+    let known = step.state.tasks.values().any(|task| task.workflow.health);
     if failing.is_empty() || known || over {
         return;
     }
-    let Some(run) = turn.state.run.as_ref() else { return };
-    let free = NAMES.iter().filter_map(|name| TaskId::new(*name).ok()).find(|id| !turn.state.tasks.contains_key(id));
+    let Some(run) = step.state.run.as_ref() else { return };
+    let free = NAMES.iter().filter_map(|name| TaskId::new(*name).ok()).find(|id| !step.state.tasks.contains_key(id));
     let Some(id) = free else { return };
     let commands: Vec<String> = failing.iter().map(|command| format!("- `{command}`")).collect();
     let body = format!(
@@ -100,28 +100,28 @@ fn remediate(turn: &mut Turn<'_>, failing: &[String]) {
         line: 0,
     };
     let added = Added { task, parent: None, health: true, holder: None };
-    turn.emit(About { attempt: None, task: Some(id), epoch: None }, TaskEvent::TaskAdded(Box::new(added)));
+    step.emit(About { attempt: None, task: Some(id), epoch: None }, TaskEvent::TaskAdded(Box::new(added)));
 }
 
 /// A repair that is complete counts from now on: whoever breaks it again introduced that.
-pub(super) fn repaired(turn: &mut Turn<'_>, id: &TaskId) {
-    let task = &turn.state.tasks[id];
+pub(super) fn repaired(step: &mut OpenStep<'_>, id: &TaskId) {
+    let task = &step.state.tasks[id];
     let proof = task.evidence.as_ref().filter(|evidence| task.workflow.health && evidence.passed());
-    let (Some(proof), Some(baseline)) = (proof, &turn.state.health.baseline) else { return };
+    let (Some(proof), Some(baseline)) = (proof, &step.state.health.baseline) else { return };
     let newer = |check: &CheckResult| proof.checks.iter().find(|seen| seen.command == check.command);
     let results = baseline.iter().map(|check| newer(check).unwrap_or(check).clone()).collect();
-    turn.emit_task(id, MachineEvent::HealthChecked(HealthSeen { results }));
+    step.emit_task(id, MachineEvent::HealthChecked(HealthSeen { results }));
 }
 
 /// The rounds are used up: a person decides.
-pub(super) fn ask_person(turn: &mut Turn<'_>, id: &TaskId, detail: &str) {
+pub(super) fn ask_person(step: &mut OpenStep<'_>, id: &TaskId, detail: &str) {
     let text = format!(
         "the plan's health commands still fail after {ROUNDS} rounds of repair ({detail}). See to it, then answer `done` for \
          another round, or leave it out with `rekindle task skip {id}`"
     );
-    let task = &turn.state.tasks[id];
+    let task = &step.state.tasks[id];
     let asker = task.holder.or_else(|| task.last_attempts.newest()).unwrap_or(AttemptId(0));
-    if let Some(question) = attempt::ask_person(turn, asker, id, text, String::new()) {
-        turn.emit_task(id, TaskEvent::TaskParked { question });
+    if let Some(question) = attempt::ask_person(step, asker, id, text, String::new()) {
+        step.emit_task(id, TaskEvent::TaskParked { question });
     }
 }

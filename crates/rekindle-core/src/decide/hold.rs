@@ -1,10 +1,10 @@
-//! Holds on new starts: a machine that is short of something. Whoever runs goes on, no task pays for it, and the run goes on by
+//! Holds on new starts: a machine that is short of something. Whoever runs continues, no task pays for it, and the run resumes by
 //! itself.
 //!
 //! A hold has two kinds. One that a look at the machine began ends with the next look that finds room. One that a refusal began
 //! ends after a while, because nothing but trying tells: then one thing is begun at a time until one has worked.
 
-use super::{Reply, Turn, attempt, session};
+use super::{OpenStep, Reply, attempt, session};
 use crate::cause::Cause;
 use crate::event::{Held, MachineEvent, PauseReason};
 use crate::ids::AttemptId;
@@ -16,7 +16,7 @@ use crate::time::Time;
 /// Wait after the first refusal: a process or a descriptor is often free again in a moment.
 const FIRST_MS: u64 = 1_000;
 
-/// Longest wait between two tries: a machine that was helped goes on within a minute.
+/// Longest wait between two tries: a machine that was helped continues within a minute.
 const LONGEST_MS: u64 = 60_000;
 
 /// Doublings from the first wait to the longest.
@@ -31,85 +31,84 @@ const ALERT_EVERY_MS: u64 = 10 * 60 * 1000;
 /// Refusals in a row after which a run that is not to wait is paused when no agent is running.
 const PAUSE_STRIKES: u32 = 4;
 
-/// The machine was looked at.
-pub(super) fn pressure_seen(turn: &mut Turn<'_>, short: Option<Refusal>) -> Reply {
-    let by_look = turn.state.held.is_some() && turn.state.hold.until.is_none();
+pub(super) fn pressure_seen(step: &mut OpenStep<'_>, short: Option<Refusal>) -> Reply {
+    let by_look = step.state.held.is_some() && step.state.hold.until.is_none();
     match short {
-        Some(refusal) if !by_look => begin(turn, refusal, None),
-        None if by_look => release(turn),
+        Some(refusal) if !by_look => begin(step, refusal, None),
+        None if by_look => release(step),
         _ => return Reply::Already,
     }
     Reply::Accepted
 }
 
 /// The machine had no room for something.
-pub(super) fn refused(turn: &mut Turn<'_>, what: Refused, refusal: Refusal) -> Reply {
+pub(super) fn refused(step: &mut OpenStep<'_>, what: Refused, refusal: Refusal) -> Reply {
     let told = match &what {
         Refused::Attempt(id) => {
-            if !turn.state.attempts.get(id).is_some_and(|found| found.is_live()) {
+            if !step.state.attempts.get(id).is_some_and(|found| found.is_live()) {
                 return Reply::Already;
             }
-            attempt::end_once_proven(turn, *id, Cause::Machine(refusal.into()), true);
+            attempt::end_once_proven(step, *id, Cause::Machine(refusal.into()), true);
             return Reply::Accepted;
         }
         Refused::Checks(task, epoch) => {
-            let claim = turn.state.tasks.get(task).and_then(|task| task.claim.as_ref());
+            let claim = step.state.tasks.get(task).and_then(|task| task.claim.as_ref());
             claim.filter(|claim| claim.epoch == *epoch).map(|_| format!("the checks of {task} could not be run"))
         }
         Refused::Merge(task, epoch) => {
             let merging =
-                turn.state.tasks.get(task).filter(|task| task.workflow.merging.is_some() && task.epoch == *epoch);
+                step.state.tasks.get(task).filter(|task| task.workflow.merging.is_some() && task.epoch == *epoch);
             merging.map(|_| format!("the work of {task} could not be merged"))
         }
-        Refused::Health => turn.state.health.checking.then(|| "the plan's health commands could not be run".to_owned()),
+        Refused::Health => step.state.health.checking.then(|| "the plan's health commands could not be run".to_owned()),
     };
     let Some(told) = told else { return Reply::Already };
-    strike(turn, Refusal { reason: format!("{told}: {}", refusal.reason), hint: refusal.hint });
+    strike(step, Refusal { reason: format!("{told}: {}", refusal.reason), hint: refusal.hint });
     Reply::Accepted
 }
 
 /// Something was refused: starts are held for a while that grows. What is refused during a hold is part of it.
-pub(super) fn strike(turn: &mut Turn<'_>, refusal: Refusal) {
-    if turn.state.held.is_some() {
+pub(super) fn strike(step: &mut OpenStep<'_>, refusal: Refusal) {
+    if step.state.held.is_some() {
         return;
     }
-    let wait_ms = (FIRST_MS << turn.state.hold.strikes.min(DOUBLINGS)).min(LONGEST_MS);
-    let until = turn.now.plus_ms(wait_ms);
-    begin(turn, refusal, Some(until));
+    let wait_ms = (FIRST_MS << step.state.hold.strikes.min(DOUBLINGS)).min(LONGEST_MS);
+    let until = step.now.plus_ms(wait_ms);
+    begin(step, refusal, Some(until));
 }
 
 /// The machine had no memory left and the kernel killed an agent: the next ones are begun one at a time.
-pub(super) fn out_of_memory(turn: &mut Turn<'_>, id: AttemptId) {
-    let Some(ended) = turn.state.attempts.get(&id) else { return };
+pub(super) fn out_of_memory(step: &mut OpenStep<'_>, id: AttemptId) {
+    let Some(ended) = step.state.attempts.get(&id) else { return };
     let reason = format!("the machine ran out of memory, and the kernel killed `{}`", ended.agent);
     let hint = Cause::OutOfMemory { cap: None }.remedy(&ended.cli).unwrap_or_default();
-    strike(turn, Refusal { reason, hint });
+    strike(step, Refusal { reason, hint });
 }
 
-fn begin(turn: &mut Turn<'_>, Refusal { reason, hint }: Refusal, until: Option<Time>) {
-    let hold = &turn.state.hold;
+fn begin(step: &mut OpenStep<'_>, Refusal { reason, hint }: Refusal, until: Option<Time>) {
+    let hold = &step.state.hold;
     let lasts = until.is_none() || hold.strikes + 1 >= ALERT_STRIKES;
-    let alerts = lasts && hold.alerted_at.is_none_or(|at| turn.now.since_ms(at) >= ALERT_EVERY_MS);
-    turn.emit_run(MachineEvent::StartsHeld(Held { reason, hint, until, alerts }));
+    let alerts = lasts && hold.alerted_at.is_none_or(|at| step.now.since_ms(at) >= ALERT_EVERY_MS);
+    step.emit_run(MachineEvent::StartsHeld(Held { reason, hint, until, alerts }));
 }
 
 /// The machine has room, or is tried again.
-pub(super) fn release(turn: &mut Turn<'_>) {
-    if turn.state.held.is_none() {
+pub(super) fn release(step: &mut OpenStep<'_>) {
+    if step.state.held.is_none() {
         return;
     }
-    turn.emit_run(MachineEvent::StartsReleased {});
+    step.emit_run(MachineEvent::StartsReleased {});
     let over = RunPhase::Waiting(PauseReason::SystemError);
-    if turn.state.run.as_ref().is_some_and(|run| run.phase == over) {
-        session::go_on_by_itself(turn);
+    if step.state.run.as_ref().is_some_and(|run| run.phase == over) {
+        session::go_on_by_itself(step);
     }
 }
 
 /// A hold that a refusal began is over: a new coordinator has descriptors and a start of its own, and what was refused may have
 /// gone through.
-pub(super) fn forget_refusal(turn: &mut Turn<'_>) {
-    if turn.state.hold.until.is_some() {
-        release(turn);
+pub(super) fn forget_refusal(step: &mut OpenStep<'_>) {
+    if step.state.hold.until.is_some() {
+        release(step);
     }
 }
 

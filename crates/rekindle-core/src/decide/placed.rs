@@ -3,7 +3,7 @@
 //! The order itself is durable at once, so neither a view that is closed nor a coordinator that is killed loses it; only its
 //! effect waits.
 
-use super::{Reply, Turn, operator};
+use super::{OpenStep, Reply, operator};
 use crate::event::PersonEvent;
 use crate::state::{RunPhase, State};
 use crate::steering::{UNDO_MS, Undoable};
@@ -13,16 +13,16 @@ use crate::time::Time;
 const PLACED_MAX: usize = 64;
 
 /// Puts an order down that waits for its moment.
-pub(super) fn place(turn: &mut Turn<'_>, order: Undoable) -> Reply {
-    if let Some((number, _)) = turn.state.steering.placed.iter().find(|(_, placed)| placed.order == order) {
+pub(super) fn place(step: &mut OpenStep<'_>, order: Undoable) -> Reply {
+    if let Some((number, _)) = step.state.steering.placed.iter().find(|(_, placed)| placed.order == order) {
         return Reply::Placed(*number);
     }
-    if turn.state.steering.placed.len() >= PLACED_MAX {
-        return operator::ordered(turn, order.into());
+    if step.state.steering.placed.len() >= PLACED_MAX {
+        return operator::ordered(step, order.into());
     }
     // What would be refused is refused now, while the person looks.
-    let mut tried = turn.state.clone();
-    let mut trial = Turn { state: &mut tried, now: turn.now, events: Vec::new() };
+    let mut tried = step.state.clone();
+    let mut trial = OpenStep { state: &mut tried, now: step.now, events: Vec::new() };
     match operator::ordered(&mut trial, order.clone().into()) {
         Reply::Accepted => {}
         settled @ (Reply::Already
@@ -31,38 +31,38 @@ pub(super) fn place(turn: &mut Turn<'_>, order: Undoable) -> Reply {
         | Reply::Asked(_)
         | Reply::Placed(_)) => return settled,
     }
-    let number = turn.state.steering.last_placed + 1;
-    let due = turn.now.plus_ms(UNDO_MS);
-    turn.emit_run(PersonEvent::OrderPlaced { number, order, due });
+    let number = step.state.steering.last_placed + 1;
+    let due = step.now.plus_ms(UNDO_MS);
+    step.emit_run(PersonEvent::OrderPlaced { number, order, due });
     Reply::Placed(number)
 }
 
 /// Takes an order back, while it has not been acted on.
-pub(super) fn undo(turn: &mut Turn<'_>, number: u64) -> Reply {
-    if !turn.state.steering.placed.contains_key(&number) {
-        let reason = format!("order {number} cannot be taken back: it was acted on, or taken back before");
+pub(super) fn undo(step: &mut OpenStep<'_>, number: u64) -> Reply {
+    if !step.state.steering.placed.contains_key(&number) {
+        let reason = format!("order {number} cannot be undone: it was carried out or undone already");
         return Reply::Refused { reason };
     }
-    turn.emit_run(PersonEvent::OrderUndone { number });
+    step.emit_run(PersonEvent::OrderUndone { number });
     Reply::Accepted
 }
 
 /// Acts on every order whose moment is over.
-pub(super) fn act_on_due(turn: &mut Turn<'_>) -> Reply {
-    let due = turn.state.steering.placed.iter().filter(|(_, placed)| placed.due <= turn.now);
+pub(super) fn act_on_due(step: &mut OpenStep<'_>) -> Reply {
+    let due = step.state.steering.placed.iter().filter(|(_, placed)| placed.due <= step.now);
     let due: Vec<(u64, Undoable)> = due.map(|(number, placed)| (*number, placed.order.clone())).collect();
     if due.is_empty() {
         return Reply::Already;
     }
     for (number, order) in due {
-        turn.emit_run(PersonEvent::OrderTaken { number });
+        step.emit_run(PersonEvent::OrderTaken { number });
         // One that makes no sense any more was overtaken by what happened meanwhile; the log shows both.
-        let _overtaken = operator::ordered(turn, order.into());
+        let _overtaken = operator::ordered(step, order.into());
     }
     Reply::Accepted
 }
 
-/// When the next order is acted on. A paused run has nobody to act on it before it goes on.
+/// When the next order is acted on. A paused run has nobody to act on it before it continues.
 pub(super) fn next_due(state: &State) -> Option<Time> {
     let paused = state.run.as_ref().is_none_or(|run| matches!(run.phase, RunPhase::Paused(_)));
     let due = state.steering.placed.values().map(|placed| placed.due);

@@ -1,6 +1,6 @@
 //! When memory and disk disagree, the disk wins.
 
-use super::{Reply, Turn, review};
+use super::{OpenStep, Reply, review};
 use crate::event::{MachineEvent, RunEvent, TaskEvent};
 use crate::ids::{Epoch, TaskId};
 use crate::input::{Noted, SetupSeen};
@@ -9,21 +9,21 @@ use crate::state::{Inspection, RunPhase, State, Task, TaskState};
 use crate::time::Time;
 
 /// The look at the disk between two waves.
-pub(super) fn disk_inspected(turn: &mut Turn<'_>, missing: Vec<(TaskId, Vec<String>)>) -> Reply {
-    if turn.state.run.as_ref().is_none_or(|run| run.inspection != Inspection::Asked) {
+pub(super) fn disk_inspected(step: &mut OpenStep<'_>, missing: Vec<(TaskId, Vec<String>)>) -> Reply {
+    if step.state.run.as_ref().is_none_or(|run| run.inspection != Inspection::Asked) {
         return Reply::Already;
     }
-    turn.emit_run(RunEvent::DiskInspected { missing: u32::try_from(missing.len()).unwrap_or(u32::MAX) });
-    reopen_missing(turn, missing);
+    step.emit_run(RunEvent::DiskInspected { missing: u32::try_from(missing.len()).unwrap_or(u32::MAX) });
+    reopen_missing(step, missing);
     Reply::Accepted
 }
 
 /// The set-up of a worktree is put on record; what follows from its failure is the refusal of its attempt.
-pub(super) fn set_up(turn: &mut Turn<'_>, task: &TaskId, seen: SetupSeen) -> Reply {
-    if !turn.state.tasks.contains_key(task) {
+pub(super) fn set_up(step: &mut OpenStep<'_>, task: &TaskId, seen: SetupSeen) -> Reply {
+    if !step.state.tasks.contains_key(task) {
         return Reply::Already;
     }
-    turn.emit_task(
+    step.emit_task(
         task,
         match seen {
             SetupSeen::Started { command } => MachineEvent::SetupStarted { command },
@@ -35,30 +35,30 @@ pub(super) fn set_up(turn: &mut Turn<'_>, task: &TaskId, seen: SetupSeen) -> Rep
 }
 
 /// Something outside was put right, or is waited for: it stands on record.
-pub(super) fn noted(turn: &mut Turn<'_>, noted: Noted) -> Reply {
-    if turn.state.run.is_none() {
+pub(super) fn noted(step: &mut OpenStep<'_>, noted: Noted) -> Reply {
+    if step.state.run.is_none() {
         return Reply::Already;
     }
     let Noted { task, event_type, detail } = noted;
     let body = RunEvent::StateReconciled { event_type, detail };
-    match task.filter(|id| turn.state.tasks.contains_key(id)) {
-        Some(task) => turn.emit_task(&task, body),
-        None => turn.emit_run(body),
+    match task.filter(|id| step.state.tasks.contains_key(id)) {
+        Some(task) => step.emit_task(&task, body),
+        None => step.emit_run(body),
     }
     Reply::Accepted
 }
 
 /// Complete tasks whose artifacts are gone are open again.
-pub(super) fn reopen_missing(turn: &mut Turn<'_>, missing: Vec<(TaskId, Vec<String>)>) {
-    let over = turn.state.run.as_ref().is_none_or(|run| matches!(run.phase, RunPhase::Finished(_)));
+pub(super) fn reopen_missing(step: &mut OpenStep<'_>, missing: Vec<(TaskId, Vec<String>)>) {
+    let over = step.state.run.as_ref().is_none_or(|run| matches!(run.phase, RunPhase::Finished(_)));
     for (id, paths) in missing {
-        if over || !turn.state.tasks.get(&id).is_some_and(may_be_doubted) {
+        if over || !step.state.tasks.get(&id).is_some_and(may_be_doubted) {
             continue;
         }
         let reason = format!("it was complete, but {} is no longer on disk", paths.join(", "));
         let event_type = "artifacts_missing".to_owned();
-        turn.emit_task(&id, RunEvent::StateReconciled { event_type, detail: reason.clone() });
-        reopen(turn, &id, reason, true);
+        step.emit_task(&id, RunEvent::StateReconciled { event_type, detail: reason.clone() });
+        reopen(step, &id, reason, true);
     }
 }
 
@@ -81,17 +81,17 @@ pub(super) fn recent(state: &State, before: Time) -> Vec<TaskId> {
 }
 
 /// Looks at recent completions again: their checks are run, and an auditor judges them where the plan has one.
-pub(super) fn validate_recent(turn: &mut Turn<'_>, before: Time) {
-    for id in recent(turn.state, before) {
-        reopen(turn, &id, "completed shortly before the run was interrupted: looked at again".to_owned(), false);
-        turn.emit_task(&id, TaskEvent::ValidationStarted {});
-        review::claim_for_itself(turn, &id);
+pub(super) fn validate_recent(step: &mut OpenStep<'_>, before: Time) {
+    for id in recent(step.state, before) {
+        reopen(step, &id, "completed shortly before the run was interrupted: looked at again".to_owned(), false);
+        step.emit_task(&id, TaskEvent::ValidationStarted {});
+        review::claim_for_itself(step, &id);
     }
 }
 
 /// Opens an ended task again with a new epoch, so that nothing late from before counts.
-pub(super) fn reopen(turn: &mut Turn<'_>, id: &TaskId, reason: String, reset_attempts: bool) {
-    let epoch = Epoch(turn.state.tasks[id].epoch.0 + 1);
+pub(super) fn reopen(step: &mut OpenStep<'_>, id: &TaskId, reason: String, reset_attempts: bool) {
+    let epoch = Epoch(step.state.tasks[id].epoch.0 + 1);
     let about = super::About { attempt: None, task: Some(id.clone()), epoch: Some(epoch) };
-    turn.emit(about, TaskEvent::TaskReopened { reason, reset_attempts });
+    step.emit(about, TaskEvent::TaskReopened { reason, reset_attempts });
 }

@@ -1,6 +1,6 @@
 //! Changes of the plan by a person: a changed file, a task that is added or edited, and what follows for the work that stands.
 
-use super::{About, Reply, Turn, attempt, operator, reconcile, review, split};
+use super::{About, OpenStep, Reply, attempt, operator, reconcile, review, split};
 use crate::cause::Cause;
 use crate::event::{Added, Follow, PersonEvent, RunEvent, TaskEvent};
 use crate::ids::{AttemptId, QuestionId, TaskId};
@@ -13,37 +13,37 @@ use crate::state::{RunPhase, State, TaskState};
 const PROVEN_ANEW: &str = "its checks, or a task before it, were changed in the plan: proven again";
 
 /// Takes a changed plan over, whole or not at all.
-pub(super) fn reload(turn: &mut Turn<'_>, plan: &Plan) -> Reply {
-    let difference = match reload::compare(turn.state, plan) {
+pub(super) fn reload(step: &mut OpenStep<'_>, plan: &Plan) -> Reply {
+    let difference = match reload::compare(step.state, plan) {
         Ok(difference) => difference,
         Err(reason) => return Reply::Refused { reason },
     };
     if difference.is_empty() && !difference.other_file {
         return Reply::Already;
     }
-    turn.emit_run(RunEvent::PlanReloaded(Box::new(difference.reload)));
-    go_on(turn);
+    step.emit_run(RunEvent::PlanReloaded(Box::new(difference.reload)));
+    go_on(step);
     Reply::Accepted
 }
 
 /// Adds a task. The same task a second time is the first one: an order may be repeated after a lost answer.
-pub(super) fn add(turn: &mut Turn<'_>, new: NewTask) -> Reply {
-    let task = match planned(turn.state, new) {
+pub(super) fn add(step: &mut OpenStep<'_>, new: NewTask) -> Reply {
+    let task = match planned(step.state, new) {
         Ok(task) => task,
         Err(reason) => return Reply::Refused { reason },
     };
     let id = task.id.clone();
-    if let (Some(known), Some(old)) = (turn.state.tasks.get(&id), turn.state.plan_task(&id)) {
+    if let (Some(known), Some(old)) = (step.state.tasks.get(&id), step.state.plan_task(&id)) {
         let same = known.workflow.by_hand && reload::differences(old, &task, false).is_empty();
         let taken = Reply::Refused { reason: format!("there is a task {id} already: give the new one another id") };
         return if same { Reply::Already } else { taken };
     }
-    if let Err(reason) = reload::refuse_blockers(turn.state, &task) {
+    if let Err(reason) = reload::refuse_blockers(step.state, &task) {
         return Reply::Refused { reason };
     }
     let added = Added { task, parent: None, health: false, holder: None };
-    turn.emit(About { attempt: None, task: Some(id), epoch: None }, TaskEvent::TaskAdded(Box::new(added)));
-    go_on(turn);
+    step.emit(About { attempt: None, task: Some(id), epoch: None }, TaskEvent::TaskAdded(Box::new(added)));
+    go_on(step);
     Reply::Accepted
 }
 
@@ -79,7 +79,7 @@ fn planned(state: &State, new: NewTask) -> Result<PlanTask, String> {
 /// A task in words that a plan can say: what would become a heading or a key of its own in a file is quoted.
 fn speakable(task: PlanTask) -> Result<PlanTask, String> {
     refuse_words(&task)?;
-    let body = plan::speakable(&task).ok_or("a plan has no words for this title or these values")?;
+    let body = plan::speakable(&task).ok_or("a plan cannot express this title or these values")?;
     Ok(PlanTask { body, ..task })
 }
 
@@ -97,9 +97,8 @@ fn refuse_words(task: &PlanTask) -> Result<(), String> {
     Ok(())
 }
 
-/// Changes a task.
-pub(super) fn edit(turn: &mut Turn<'_>, id: &TaskId, edit: TaskEdit) -> Reply {
-    let (Some(known), Some(old)) = (turn.state.tasks.get(id), turn.state.plan_task(id)) else {
+pub(super) fn edit(step: &mut OpenStep<'_>, id: &TaskId, edit: TaskEdit) -> Reply {
+    let (Some(known), Some(old)) = (step.state.tasks.get(id), step.state.plan_task(id)) else {
         return Reply::Refused { reason: format!("there is no task {id} in this run") };
     };
     if known.workflow.removed || known.workflow.health {
@@ -125,84 +124,84 @@ pub(super) fn edit(turn: &mut Turn<'_>, id: &TaskId, edit: TaskEdit) -> Reply {
     if parts.is_empty() {
         return Reply::Already;
     }
-    if let Err(reason) = reload::refuse_blockers(turn.state, &task) {
+    if let Err(reason) = reload::refuse_blockers(step.state, &task) {
         return Reply::Refused { reason };
     }
-    let changed = reload::changed(turn.state, task, parts);
-    if let (Some(_), Some(whole)) = (changed.follow, split::whole_that_went_on(turn.state, id)) {
-        return Reply::Refused { reason: format!("task {id} is a part of {whole}, which is past it: edit {whole}") };
+    let changed = reload::changed(step.state, task, parts);
+    if let (Some(_), Some(whole)) = (changed.follow, split::whole_that_went_on(step.state, id)) {
+        return Reply::Refused { reason: format!("task {id} is a part of {whole}, which has moved on: edit {whole}") };
     }
-    turn.emit_task(id, TaskEvent::TaskEdited(Box::new(changed)));
-    go_on(turn);
+    step.emit_task(id, TaskEvent::TaskEdited(Box::new(changed)));
+    go_on(step);
     Reply::Accepted
 }
 
 /// What follows at once, and a finished run that has work again can be continued.
-fn go_on(turn: &mut Turn<'_>) {
-    settle(turn);
-    let to_prove = turn.state.follows.keys().any(|id| may_prove(turn.state, id));
-    operator::go_on_after_end(turn, to_prove);
+fn go_on(step: &mut OpenStep<'_>) {
+    settle(step);
+    let to_prove = step.state.follows.keys().any(|id| may_prove(step.state, id));
+    operator::go_on_after_end(step, to_prove);
 }
 
 /// Carries out what follows from changes and needs nobody but rekindle. What is being merged is let through first.
-pub(super) fn settle(turn: &mut Turn<'_>) {
-    if turn.state.follows.is_empty() {
+pub(super) fn settle(step: &mut OpenStep<'_>) {
+    if step.state.follows.is_empty() {
         return;
     }
-    let merging = |id: &TaskId| turn.state.tasks.get(id).is_some_and(|task| task.workflow.merging.is_some());
-    let due = turn.state.follows.iter().filter(|(id, follow)| **follow != Follow::Prove && !merging(id));
+    let merging = |id: &TaskId| step.state.tasks.get(id).is_some_and(|task| task.workflow.merging.is_some());
+    let due = step.state.follows.iter().filter(|(id, follow)| **follow != Follow::Prove && !merging(id));
     let due: Vec<(TaskId, Follow)> = due.map(|(id, follow)| (id.clone(), *follow)).collect();
     for (id, follow) in due {
         // One may have been settled with the one before it.
-        if turn.state.follows.get(&id) != Some(&follow) {
+        if step.state.follows.get(&id) != Some(&follow) {
             continue;
         }
         match follow {
-            Follow::Leave => leave(turn, &id),
-            Follow::Redo => redo(turn, &id),
-            Follow::Complete => operator::complete_for_operator(turn, &id, None),
+            Follow::Leave => leave(step, &id),
+            Follow::Redo => redo(step, &id),
+            Follow::Complete => operator::complete_for_operator(step, &id, None),
             Follow::Prove => {}
         }
     }
 }
 
 /// A task that the plan no longer has is skipped; its work stays where it is.
-fn leave(turn: &mut Turn<'_>, id: &TaskId) {
-    let holder = turn.state.tasks[id].holder;
-    operator::skip_parts(turn, id);
-    turn.emit_task(id, TaskEvent::TaskSkipped { reason: "removed from the plan".to_owned() });
-    review::after_end(turn, id);
-    dismiss(turn, holder);
+fn leave(step: &mut OpenStep<'_>, id: &TaskId) {
+    let holder = step.state.tasks[id].holder;
+    operator::skip_parts(step, id);
+    step.emit_task(id, TaskEvent::TaskSkipped { reason: "removed from the plan".to_owned() });
+    review::after_end(step, id);
+    dismiss(step, holder);
 }
 
 /// A task whose text is another one begins anew.
-fn redo(turn: &mut Turn<'_>, id: &TaskId) {
-    let holder = turn.state.tasks[id].holder;
-    operator::skip_parts(turn, id);
-    close_questions(turn, id);
-    reconcile::reopen(turn, id, "its text was changed in the plan".to_owned(), true);
-    dismiss(turn, holder);
+fn redo(step: &mut OpenStep<'_>, id: &TaskId) {
+    let holder = step.state.tasks[id].holder;
+    operator::skip_parts(step, id);
+    close_questions(step, id);
+    reconcile::reopen(step, id, "its text was changed in the plan".to_owned(), true);
+    dismiss(step, holder);
 }
 
 /// Stops an agent that works by a text which no longer counts. Nothing is counted against what else it holds.
-fn dismiss(turn: &mut Turn<'_>, holder: Option<AttemptId>) {
+fn dismiss(step: &mut OpenStep<'_>, holder: Option<AttemptId>) {
     let Some(id) = holder else { return };
-    attempt::end_if_settled(turn, id);
-    if turn.state.attempts.get(&id).is_some_and(crate::state::Attempt::is_live) {
-        attempt::order_stop(turn, id, Cause::StoppedByOperator, false);
+    attempt::end_if_settled(step, id);
+    if step.state.attempts.get(&id).is_some_and(crate::state::Attempt::is_live) {
+        attempt::order_stop(step, id, Cause::StoppedByOperator, false);
     }
 }
 
 /// Questions about the old text are answered by the new one. Those about an account are not about the task.
-fn close_questions(turn: &mut Turn<'_>, id: &TaskId) {
-    let account = |question: &QuestionId| turn.state.gates.values().any(|gate| gate.question == Some(*question));
-    let open = turn.state.questions.iter().filter(|(_, asked)| asked.task == *id && asked.answer.is_none());
+fn close_questions(step: &mut OpenStep<'_>, id: &TaskId) {
+    let account = |question: &QuestionId| step.state.gates.values().any(|gate| gate.question == Some(*question));
+    let open = step.state.questions.iter().filter(|(_, asked)| asked.task == *id && asked.answer.is_none());
     let open: Vec<(QuestionId, AttemptId)> =
         open.filter(|(question, _)| !account(question)).map(|(id, asked)| (*id, asked.attempt)).collect();
     for (question, attempt) in open {
         let answer = "the task was changed: read its new text".to_owned();
         let about = About { attempt: Some(attempt), task: Some(id.clone()), epoch: None };
-        turn.emit(about, PersonEvent::QuestionAnswered { id: question, answer });
+        step.emit(about, PersonEvent::QuestionAnswered { id: question, answer });
     }
 }
 
@@ -220,18 +219,18 @@ fn may_prove(state: &State, id: &TaskId) -> bool {
 }
 
 /// Proves what stands by the new checks, without an agent: as it claims old completions, rekindle claims this itself.
-pub(super) fn prove(turn: &mut Turn<'_>) {
-    let running = turn.state.run.as_ref().is_some_and(|run| run.phase == RunPhase::Running);
-    if !running || turn.state.follows.is_empty() {
+pub(super) fn prove(step: &mut OpenStep<'_>) {
+    let running = step.state.run.as_ref().is_some_and(|run| run.phase == RunPhase::Running);
+    if !running || step.state.follows.is_empty() {
         return;
     }
-    let due: Vec<TaskId> = turn.state.follows.keys().filter(|id| may_prove(turn.state, id)).cloned().collect();
+    let due: Vec<TaskId> = step.state.follows.keys().filter(|id| may_prove(step.state, id)).cloned().collect();
     for id in due {
-        let complete = turn.state.tasks[&id].state == TaskState::Complete;
-        reconcile::reopen(turn, &id, PROVEN_ANEW.to_owned(), !complete);
+        let complete = step.state.tasks[&id].state == TaskState::Complete;
+        reconcile::reopen(step, &id, PROVEN_ANEW.to_owned(), !complete);
         if complete {
-            turn.emit_task(&id, TaskEvent::ValidationStarted {});
+            step.emit_task(&id, TaskEvent::ValidationStarted {});
         }
-        review::claim_for_itself(turn, &id);
+        review::claim_for_itself(step, &id);
     }
 }

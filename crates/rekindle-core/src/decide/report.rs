@@ -1,6 +1,6 @@
 //! What agents say and what the checks saw. An agent speaks only for its own attempt, and its word alone completes nothing.
 
-use super::{About, Reply, Turn, attempt, health, review, session, split, stream};
+use super::{About, OpenStep, Reply, attempt, health, review, session, split, stream};
 use crate::cause::Cause;
 use crate::event::{AttemptEvent, PersonEvent, TaskEvent};
 use crate::ids::{AttemptId, Epoch, QuestionId, TaskId};
@@ -12,53 +12,53 @@ use crate::state::{AttemptPhase, Claim, Task, TaskState};
 /// Refused reports that are written into the log for one attempt; a confused agent may send any number.
 const REFUSALS_LOGGED: u32 = 20;
 
-pub(super) fn reported(turn: &mut Turn<'_>, id: AttemptId, epoch: Epoch, door: Channel, report: Report) -> Reply {
-    let report = named(turn, id, report);
-    if let Some(task) = handed_on_by(turn, id, epoch, &report) {
+pub(super) fn reported(step: &mut OpenStep<'_>, id: AttemptId, epoch: Epoch, door: Channel, report: Report) -> Reply {
+    let report = named(step, id, report);
+    if let Some(task) = handed_on_by(step, id, epoch, &report) {
         return Reply::Verifying { task, epoch };
     }
-    if let Err(refusal) = may_report(turn, id, epoch, &report) {
+    if let Err(refusal) = may_report(step, id, epoch, &report) {
         return match refusal {
             Refusal::Already => Reply::Already,
-            Refusal::Because(reason) => refuse(turn, id, reason),
+            Refusal::Because(reason) => refuse(step, id, reason),
         };
     }
-    stream::reported(turn, id);
+    stream::reported(step, id);
     match report {
-        Report::Start { task } => start(turn, id, &task),
-        Report::Done { task, .. } if turn.state.role_of(&task).reviews() => {
-            let role = turn.state.role_of(&task);
+        Report::Start { task } => start(step, id, &task),
+        Report::Done { task, .. } if step.state.role_of(&task).reviews() => {
+            let role = step.state.role_of(&task);
             let verb = if role == Role::Critic { "review" } else { "audit" };
             refuse(
-                turn,
+                step,
                 id,
                 format!("you are the {role} of task {task}: give a verdict (rekindle {verb} pass|fail {task})"),
             )
         }
-        Report::Done { task, result } => claim(turn, id, &task, door, result),
+        Report::Done { task, result } => claim(step, id, &task, door, result),
         Report::Verdict { task, role, verdict, findings } => {
             let Some(task) = task else { return Reply::Already };
             // Who repairs does not judge: it says that it is done. Nobody else may say so.
-            if role == Role::Remediation && turn.state.role_of(&task) == role {
+            if role == Role::Remediation && step.state.role_of(&task) == role {
                 return match verdict {
-                    Verdict::Pass => claim(turn, id, &task, door, None),
-                    Verdict::Fail | Verdict::Blocked => give_up(turn, id, &task, findings.issues.join("; ")),
+                    Verdict::Pass => claim(step, id, &task, door, None),
+                    Verdict::Fail | Verdict::Blocked => give_up(step, id, &task, findings.issues.join("; ")),
                 };
             }
             let given = GivenVerdict { attempt: id, role, verdict, findings };
-            review::verdict(turn, id, &task, door, given)
+            review::verdict(step, id, &task, door, given)
         }
-        Report::Fail { task, reason } => give_up(turn, id, &task, reason),
+        Report::Fail { task, reason } => give_up(step, id, &task, reason),
         Report::Checkpoint { task, checkpoint } => {
-            turn.emit_task(&task, TaskEvent::CheckpointSaved { checkpoint });
-            session::checkpoint_saved(turn, id);
+            step.emit_task(&task, TaskEvent::CheckpointSaved { checkpoint });
+            session::checkpoint_saved(step, id);
             Reply::Accepted
         }
-        Report::Ask { task, text, options, context } => ask(turn, id, &task, text, options, context),
-        Report::Split { task, subtasks } => split::split(turn, &task, Some(id), subtasks),
-        Report::Note { text } if noted(turn, id, &text) => Reply::Already,
+        Report::Ask { task, text, options, context } => ask(step, id, &task, text, options, context),
+        Report::Split { task, subtasks } => split::split(step, &task, Some(id), subtasks),
+        Report::Note { text } if noted(step, id, &text) => Reply::Already,
         Report::Note { text } => {
-            turn.emit_attempt(id, PersonEvent::NoteRecorded { text });
+            step.emit_attempt(id, PersonEvent::NoteRecorded { text });
             Reply::Accepted
         }
     }
@@ -66,9 +66,9 @@ pub(super) fn reported(turn: &mut Turn<'_>, id: AttemptId, epoch: Epoch, door: C
 
 /// A verdict that names no task is on the one that its attempt has; an auditor's word is that of the health auditor where
 /// the attempt is one.
-fn named(turn: &Turn<'_>, id: AttemptId, report: Report) -> Report {
+fn named(step: &OpenStep<'_>, id: AttemptId, report: Report) -> Report {
     let Report::Verdict { task, role, verdict, findings } = report else { return report };
-    let found = turn.state.attempts.get(&id);
+    let found = step.state.attempts.get(&id);
     let task = task.or_else(|| found.and_then(|found| found.tasks.first().cloned()));
     let role = match found.map(|found| found.role) {
         Some(Role::HealthAuditor) if role == Role::Auditor => Role::HealthAuditor,
@@ -79,19 +79,19 @@ fn named(turn: &Turn<'_>, id: AttemptId, report: Report) -> Report {
 
 /// The task of a claim that this attempt made before and that is with its reviewers now: said again after a lost answer, it is
 /// answered as before.
-fn handed_on_by(turn: &Turn<'_>, id: AttemptId, epoch: Epoch, report: &Report) -> Option<TaskId> {
+fn handed_on_by(step: &OpenStep<'_>, id: AttemptId, epoch: Epoch, report: &Report) -> Option<TaskId> {
     let Report::Done { task, .. } = report else { return None };
-    let held = turn.state.tasks.get(task)?;
-    let own = turn.state.attempts.get(&id)?.epoch == epoch && held.last_attempts.at(Stage::Implement) == Some(id);
+    let held = step.state.tasks.get(task)?;
+    let own = step.state.attempts.get(&id)?.epoch == epoch && held.last_attempts.at(Stage::Implement) == Some(id);
     let with_reviewers = held.workflow.stage != Stage::Implement && !held.state.is_terminal();
     (own && held.epoch == epoch && with_reviewers).then(|| task.clone())
 }
 
 /// Whether an attempt has noted the same before: a call that is repeated after a lost answer is one note.
-fn noted(turn: &Turn<'_>, id: AttemptId, text: &str) -> bool {
-    let Some(found) = turn.state.attempts.get(&id) else { return false };
+fn noted(step: &OpenStep<'_>, id: AttemptId, text: &str) -> bool {
+    let Some(found) = step.state.attempts.get(&id) else { return false };
     let same = |note: &&crate::state::Note| note.agent.as_ref() == Some(&found.agent) && note.text == text;
-    turn.state.notes.iter().rev().take_while(|note| note.time >= found.dispatched_at).any(|note| same(&note))
+    step.state.notes.iter().rev().take_while(|note| note.time >= found.dispatched_at).any(|note| same(&note))
 }
 
 /// Whether an attempt's own work completed a task that was then opened again only to be verified: who says so again, because the
@@ -107,9 +107,9 @@ enum Refusal {
 }
 
 /// The fence: the attempt must be the newest that holds the task, and must not be over.
-fn may_report(turn: &Turn<'_>, id: AttemptId, epoch: Epoch, report: &Report) -> Result<(), Refusal> {
+fn may_report(step: &OpenStep<'_>, id: AttemptId, epoch: Epoch, report: &Report) -> Result<(), Refusal> {
     let over = |what: String| Err(Refusal::Because(format!("{what}; {OVER}")));
-    let Some(found) = turn.state.attempts.get(&id) else {
+    let Some(found) = step.state.attempts.get(&id) else {
         return over(format!("attempt {id} is not part of this run"));
     };
     if found.epoch != epoch {
@@ -120,7 +120,7 @@ fn may_report(turn: &Turn<'_>, id: AttemptId, epoch: Epoch, report: &Report) -> 
             let own: Vec<String> = found.tasks.iter().map(ToString::to_string).collect();
             return Err(Refusal::Because(format!("task {task} is not yours; yours: {}", own.join(", "))));
         }
-        let held = &turn.state.tasks[task];
+        let held = &step.state.tasks[task];
         if held.state == TaskState::Complete && held.epoch == epoch {
             return Err(Refusal::Already);
         }
@@ -134,7 +134,7 @@ fn may_report(turn: &Turn<'_>, id: AttemptId, epoch: Epoch, report: &Report) -> 
             return Err(Refusal::Already);
         }
         if held.epoch == epoch
-            && parts.iter().any(|part| turn.state.tasks.get(part).is_some_and(|part| part.holder == Some(id)))
+            && parts.iter().any(|part| step.state.tasks.get(part).is_some_and(|part| part.holder == Some(id)))
         {
             let parts: Vec<String> = parts.iter().map(ToString::to_string).collect();
             let reason = format!("task {task} was split: report its parts instead, in order: {}", parts.join(", "));
@@ -157,55 +157,55 @@ fn may_report(turn: &Turn<'_>, id: AttemptId, epoch: Epoch, report: &Report) -> 
     Ok(())
 }
 
-pub(super) fn refuse(turn: &mut Turn<'_>, id: AttemptId, reason: String) -> Reply {
-    if turn.state.attempts.get(&id).is_some_and(|attempt| attempt.refused < REFUSALS_LOGGED) {
-        turn.emit_attempt(id, AttemptEvent::ReportRefused { attempt: id, reason: reason.clone() });
+pub(super) fn refuse(step: &mut OpenStep<'_>, id: AttemptId, reason: String) -> Reply {
+    if step.state.attempts.get(&id).is_some_and(|attempt| attempt.refused < REFUSALS_LOGGED) {
+        step.emit_attempt(id, AttemptEvent::ReportRefused { attempt: id, reason: reason.clone() });
     }
     Reply::Refused { reason }
 }
 
-fn start(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId) -> Reply {
-    if turn.state.tasks[task].state != TaskState::Pending {
+fn start(step: &mut OpenStep<'_>, id: AttemptId, task: &TaskId) -> Reply {
+    if step.state.tasks[task].state != TaskState::Pending {
         return Reply::Already;
     }
-    begin(turn, id, task);
+    begin(step, id, task);
     Reply::Accepted
 }
 
 /// Hands a task over: it is in progress from now on and counts as one attempt.
-pub(super) fn begin(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId) {
-    let number = turn.state.tasks[task].tries() + 1;
-    let known = turn.state.attempts.get(&id).and_then(|attempt| attempt.numbers.get(task).copied());
-    let nth = known.unwrap_or(turn.state.tasks[task].begun + 1);
-    turn.emit(
+pub(super) fn begin(step: &mut OpenStep<'_>, id: AttemptId, task: &TaskId) {
+    let number = step.state.tasks[task].tries() + 1;
+    let known = step.state.attempts.get(&id).and_then(|attempt| attempt.numbers.get(task).copied());
+    let nth = known.unwrap_or(step.state.tasks[task].begun + 1);
+    step.emit(
         About { attempt: Some(id), task: Some(task.clone()), epoch: None },
         TaskEvent::TaskStarted { attempt: id, number, nth },
     );
 }
 
-fn claim(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId, door: Channel, result: Option<String>) -> Reply {
-    let epoch = turn.state.tasks[task].epoch;
-    if !turn.state.tasks[task].is_being_proven() {
-        if turn.state.tasks[task].state == TaskState::Pending {
-            begin(turn, id, task);
+fn claim(step: &mut OpenStep<'_>, id: AttemptId, task: &TaskId, door: Channel, result: Option<String>) -> Reply {
+    let epoch = step.state.tasks[task].epoch;
+    if !step.state.tasks[task].is_being_proven() {
+        if step.state.tasks[task].state == TaskState::Pending {
+            begin(step, id, task);
         }
-        turn.emit_task(task, TaskEvent::TaskClaimed { attempt: id, door, result, verdict: None });
+        step.emit_task(task, TaskEvent::TaskClaimed { attempt: id, door, result, verdict: None });
     }
     Reply::Verifying { task: task.clone(), epoch }
 }
 
-fn give_up(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId, reason: String) -> Reply {
-    if turn.state.tasks[task].state == TaskState::Pending {
-        begin(turn, id, task);
+fn give_up(step: &mut OpenStep<'_>, id: AttemptId, task: &TaskId, reason: String) -> Reply {
+    if step.state.tasks[task].state == TaskState::Pending {
+        begin(step, id, task);
     }
-    turn.emit_task(task, TaskEvent::TaskFailReported { attempt: id, reason });
-    attempt::retry_or_end(turn, task, &Cause::ExitedIncomplete, true);
-    go_on(turn, id);
+    step.emit_task(task, TaskEvent::TaskFailReported { attempt: id, reason });
+    attempt::retry_or_end(step, task, &Cause::ExitedIncomplete, true);
+    go_on(step, id);
     Reply::Accepted
 }
 
 fn ask(
-    turn: &mut Turn<'_>,
+    step: &mut OpenStep<'_>,
     id: AttemptId,
     task: &TaskId,
     text: String,
@@ -213,20 +213,20 @@ fn ask(
     context: String,
 ) -> Reply {
     let same =
-        turn.state.questions.iter().find(|(_, known)| known.attempt == id && known.task == *task && known.text == text);
+        step.state.questions.iter().find(|(_, known)| known.attempt == id && known.task == *task && known.text == text);
     if let Some((known, _)) = same {
         return Reply::Asked(*known);
     }
-    if turn.state.tasks[task].state == TaskState::Pending {
-        begin(turn, id, task);
+    if step.state.tasks[task].state == TaskState::Pending {
+        begin(step, id, task);
     }
-    let question = QuestionId(turn.state.last_question + 1);
-    let alert = format!("{} asks about {task}: {text}", turn.state.attempts[&id].agent);
-    turn.emit_task(
+    let question = QuestionId(step.state.last_question + 1);
+    let alert = format!("{} asks about {task}: {text}", step.state.attempts[&id].agent);
+    step.emit_task(
         task,
         PersonEvent::QuestionAsked { id: question, attempt: id, text, options, context, takes_work: false },
     );
-    turn.emit_task(
+    step.emit_task(
         task,
         PersonEvent::PersonAlerted { text: alert, choices: vec![format!("rekindle answer {question} TEXT")] },
     );
@@ -234,8 +234,8 @@ fn ask(
 }
 
 /// The checks of a claim have ended. Only the claim they were run for can be decided by them.
-pub(super) fn checks_finished(turn: &mut Turn<'_>, id: &TaskId, epoch: Epoch, mut evidence: Evidence) -> Reply {
-    let Some(claim) = turn.state.tasks.get(id).and_then(|task| task.claim.clone()) else {
+pub(super) fn checks_finished(step: &mut OpenStep<'_>, id: &TaskId, epoch: Epoch, mut evidence: Evidence) -> Reply {
+    let Some(claim) = step.state.tasks.get(id).and_then(|task| task.claim.clone()) else {
         return Reply::Already;
     };
     if claim.epoch != epoch {
@@ -244,38 +244,38 @@ pub(super) fn checks_finished(turn: &mut Turn<'_>, id: &TaskId, epoch: Epoch, mu
     if claim.outdated {
         // Its checks were changed while they ran: the new ones decide.
         let Claim { attempt, door, result, verdict, .. } = claim;
-        turn.emit_task(id, TaskEvent::TaskClaimed { attempt, door, result, verdict });
+        step.emit_task(id, TaskEvent::TaskClaimed { attempt, door, result, verdict });
         return Reply::Accepted;
     }
-    health::classify(turn.state, &mut evidence);
+    health::classify(step.state, &mut evidence);
     let passed = evidence.passed();
     let unproven = evidence.checks.is_empty()
-        && turn.state.plan_task(id).is_none_or(|task| task.artifacts.is_empty() && task.accept.is_empty());
-    turn.emit_task(id, TaskEvent::ChecksFinished { evidence: evidence.clone(), passed });
-    health::after_claim(turn, id, &evidence);
-    review::checked(turn, id, &claim, &evidence, unproven);
+        && step.state.plan_task(id).is_none_or(|task| task.artifacts.is_empty() && task.accept.is_empty());
+    step.emit_task(id, TaskEvent::ChecksFinished { evidence: evidence.clone(), passed });
+    health::after_claim(step, id, &evidence);
+    review::checked(step, id, &claim, &evidence, unproven);
     if passed {
-        go_on(turn, claim.attempt);
+        go_on(step, claim.attempt);
     }
-    stream::after_turn(turn, claim.attempt);
-    attempt::end_if_settled(turn, claim.attempt);
+    stream::after_turn(step, claim.attempt);
+    attempt::end_if_settled(step, claim.attempt);
     Reply::Accepted
 }
 
 /// The next task of a named agent is in progress as soon as the one before it has ended.
-pub(super) fn go_on(turn: &mut Turn<'_>, id: AttemptId) {
-    let Some(found) = turn.state.attempts.get(&id) else {
+pub(super) fn go_on(step: &mut OpenStep<'_>, id: AttemptId) {
+    let Some(found) = step.state.attempts.get(&id) else {
         return;
     };
     // One whose context is nearly full gets no further task.
     if !found.is_live() || found.stop.is_some() || found.cli_session.preparing.is_some() {
         return;
     }
-    let open = turn.state.open_tasks(id);
-    if open.iter().any(|task| turn.state.tasks[task].state == TaskState::InProgress) {
+    let open = step.state.open_tasks(id);
+    if open.iter().any(|task| step.state.tasks[task].state == TaskState::InProgress) {
         return;
     }
-    if let Some(next) = open.into_iter().find(|task| turn.state.blockers_met(task)) {
-        begin(turn, id, &next);
+    if let Some(next) = open.into_iter().find(|task| step.state.blockers_met(task)) {
+        begin(step, id, &next);
     }
 }

@@ -1,6 +1,6 @@
 //! The way of proven work: to the critic, to the auditor, back to the developer, into the run's branch, to completion.
 
-use super::{Reply, Turn, attempt, health, hold, report, unreported};
+use super::{OpenStep, Reply, attempt, health, hold, report, unreported};
 use crate::event::{EnvironmentsDiffer, HandedOn, ReviewEvent, TaskEvent};
 use crate::ids::{AttemptId, TaskId};
 use crate::input::MergeOutcome;
@@ -17,10 +17,10 @@ use crate::text;
 const OUTPUT_MAX_BYTES: usize = 2_000;
 
 /// The work of a task was proven: a reviewer looks at it next, or it is accepted.
-pub(super) fn proven(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>, unproven: bool) {
-    match next_stage(turn.state, id) {
-        Some(stage) => turn.emit_task(id, ReviewEvent::TaskHandedOn(HandedOn { stage, result })),
-        None => accept(turn, id, result, unproven),
+pub(super) fn proven(step: &mut OpenStep<'_>, id: &TaskId, result: Option<String>, unproven: bool) {
+    match next_stage(step.state, id) {
+        Some(stage) => step.emit_task(id, ReviewEvent::TaskHandedOn(HandedOn { stage, result })),
+        None => accept(step, id, result, unproven),
     }
 }
 
@@ -38,77 +38,83 @@ fn next_stage(state: &State, id: &TaskId) -> Option<Stage> {
 }
 
 /// Accepted work goes into the run's branch where it was done apart, then its task is complete.
-pub(super) fn accept(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>, unproven: bool) {
-    let way = &turn.state.tasks[id].workflow;
+pub(super) fn accept(step: &mut OpenStep<'_>, id: &TaskId, result: Option<String>, unproven: bool) {
+    let way = &step.state.tasks[id].workflow;
     // What was only looked at again is in the run's branch already; its workspace may hold the next task's work by now.
-    let apart = turn.state.limits.worktrees && way.parent.is_none() && !way.validating;
+    let apart = step.state.limits.worktrees && way.parent.is_none() && !way.validating;
     if apart {
-        turn.emit_task(id, ReviewEvent::MergeOrdered(Merging { result, unproven }));
+        step.emit_task(id, ReviewEvent::MergeOrdered(Merging { result, unproven }));
     } else {
-        complete(turn, id, result, unproven);
+        complete(step, id, result, unproven);
     }
 }
 
-fn complete(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>, unproven: bool) {
-    let unreported = turn.state.tasks[id].workflow.unreported;
-    turn.emit_task(id, TaskEvent::TaskCompleted { result, unproven, unreported });
-    after_end(turn, id);
+fn complete(step: &mut OpenStep<'_>, id: &TaskId, result: Option<String>, unproven: bool) {
+    let unreported = step.state.tasks[id].workflow.unreported;
+    step.emit_task(id, TaskEvent::TaskCompleted { result, unproven, unreported });
+    after_end(step, id);
 }
 
 /// What follows from the end of a task: a repair counts from now on.
-pub(super) fn after_end(turn: &mut Turn<'_>, id: &TaskId) {
-    health::repaired(turn, id);
+pub(super) fn after_end(step: &mut OpenStep<'_>, id: &TaskId) {
+    health::repaired(step, id);
 }
 
 /// Looks at every split task whose parts have ended. Not at the end of its last part: a blocker of its own may be open by then.
-pub(super) fn claim_wholes(turn: &mut Turn<'_>) {
-    let through = |(id, task): &(&TaskId, &Task)| task.waits_for_parts() && turn.state.blockers_met(id);
-    let wholes: Vec<TaskId> = turn.state.begun().filter(through).map(|(id, _)| id.clone()).collect();
+pub(super) fn claim_wholes(step: &mut OpenStep<'_>) {
+    let through = |(id, task): &(&TaskId, &Task)| task.waits_for_parts() && step.state.blockers_met(id);
+    let wholes: Vec<TaskId> = step.state.begun().filter(through).map(|(id, _)| id.clone()).collect();
     for whole in wholes {
-        claim_for_itself(turn, &whole);
+        claim_for_itself(step, &whole);
     }
 }
 
 /// rekindle itself claims a task, to have its checks run: after its last part, or to look at old work again.
-pub(super) fn claim_for_itself(turn: &mut Turn<'_>, id: &TaskId) {
-    let task = &turn.state.tasks[id];
+pub(super) fn claim_for_itself(step: &mut OpenStep<'_>, id: &TaskId) {
+    let task = &step.state.tasks[id];
     let attempt = task.last_attempts.at(Stage::Implement).unwrap_or(AttemptId(0));
     let result = task.result.clone();
-    turn.emit_task(id, TaskEvent::TaskClaimed { attempt, door: Channel::Own, result, verdict: None });
+    step.emit_task(id, TaskEvent::TaskClaimed { attempt, door: Channel::Own, result, verdict: None });
 }
 
 /// A verdict counts only from the role that may give it, at the stage where it is asked for.
-pub(super) fn verdict(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId, door: Channel, given: GivenVerdict) -> Reply {
-    let role = turn.state.role_of(task);
-    if given.role != role || turn.state.attempts[&id].role != role {
-        let own = turn.state.attempts[&id].role;
+pub(super) fn verdict(
+    step: &mut OpenStep<'_>,
+    id: AttemptId,
+    task: &TaskId,
+    door: Channel,
+    given: GivenVerdict,
+) -> Reply {
+    let role = step.state.role_of(task);
+    if given.role != role || step.state.attempts[&id].role != role {
+        let own = step.state.attempts[&id].role;
         let reason =
             format!("the verdict of the {} on task {task} is not yours to give: you are its {own}", given.role);
-        return report::refuse(turn, id, reason);
+        return report::refuse(step, id, reason);
     }
-    if turn.state.tasks[task].is_being_proven() {
+    if step.state.tasks[task].is_being_proven() {
         return Reply::Already;
     }
     let decided = given.verdict;
-    turn.emit_task(task, ReviewEvent::VerdictGiven(given.clone()));
+    step.emit_task(task, ReviewEvent::VerdictGiven(given.clone()));
     match (role, decided) {
         (_, Verdict::Blocked) => {
             let why = given.findings.issues.join("; ");
             let text = format!("the {role} of task {task} cannot judge it: {why}. See to it, then answer `done`");
-            attempt::ask_person(turn, id, task, text, given.findings.required.join("\n"));
+            attempt::ask_person(step, id, task, text, given.findings.required.join("\n"));
         }
-        (Role::Critic, Verdict::Fail) => send_back(turn, task, rework_of(ReworkSource::Critic, given)),
-        (Role::Critic, Verdict::Pass) if next_stage(turn.state, task).is_some() => {
-            let result = turn.state.tasks[task].result.clone();
-            proven(turn, task, result, false);
+        (Role::Critic, Verdict::Fail) => send_back(step, task, rework_of(ReworkSource::Critic, given)),
+        (Role::Critic, Verdict::Pass) if next_stage(step.state, task).is_some() => {
+            let result = step.state.tasks[task].result.clone();
+            proven(step, task, result, false);
         }
         // Whatever was said, the checks are run: they tell what the verdict is worth.
         _ => {
-            let result = turn.state.tasks[task].result.clone();
-            turn.emit_task(task, TaskEvent::TaskClaimed { attempt: id, door, result, verdict: Some(decided) });
+            let result = step.state.tasks[task].result.clone();
+            step.emit_task(task, TaskEvent::TaskClaimed { attempt: id, door, result, verdict: Some(decided) });
         }
     }
-    report::go_on(turn, id);
+    report::go_on(step, id);
     Reply::Accepted
 }
 
@@ -117,35 +123,35 @@ fn rework_of(source: ReworkSource, given: GivenVerdict) -> Rework {
 }
 
 /// The checks of a claim have ended and its evidence is recorded: what becomes of the task.
-pub(super) fn checked(turn: &mut Turn<'_>, id: &TaskId, claim: &Claim, evidence: &Evidence, unproven: bool) {
+pub(super) fn checked(step: &mut OpenStep<'_>, id: &TaskId, claim: &Claim, evidence: &Evidence, unproven: bool) {
     if let Some((passed, failed)) = review::environments(evidence) {
-        turn.emit_task(id, ReviewEvent::EnvironmentDisagreement(EnvironmentsDiffer { passed, failed }));
+        step.emit_task(id, ReviewEvent::EnvironmentDisagreement(EnvironmentsDiffer { passed, failed }));
     }
-    let validating = turn.state.tasks[id].workflow.validating;
-    if claim.verdict.is_none() && turn.state.tasks[id].workflow.word == Some(Word::Done) {
+    let validating = step.state.tasks[id].workflow.validating;
+    if claim.verdict.is_none() && step.state.tasks[id].workflow.word == Some(Word::Done) {
         // A person said that it is complete; it was only to be brought together with what others had merged.
-        return accept(turn, id, claim.result.clone(), unproven || !evidence.passed());
+        return accept(step, id, claim.result.clone(), unproven || !evidence.passed());
     }
     match (claim.verdict, evidence.passed()) {
-        (None, true) if claim.door == Channel::Unreported => unreported::passed(turn, id, claim, unproven),
-        (None | Some(Verdict::Pass), true) => proven(turn, id, claim.result.clone(), unproven),
-        (Some(Verdict::Fail | Verdict::Blocked), _) => audit_failed(turn, id, evidence),
-        (Some(Verdict::Pass), false) => send_back(turn, id, from_checks(evidence, ReworkSource::Checks)),
-        (None, false) if validating => send_back(turn, id, from_checks(evidence, ReworkSource::Validation)),
-        (None, false) if turn.state.tasks[id].holder.is_none() => {
-            send_back(turn, id, from_checks(evidence, ReworkSource::Checks));
+        (None, true) if claim.door == Channel::Unreported => unreported::passed(step, id, claim, unproven),
+        (None | Some(Verdict::Pass), true) => proven(step, id, claim.result.clone(), unproven),
+        (Some(Verdict::Fail | Verdict::Blocked), _) => audit_failed(step, id, evidence),
+        (Some(Verdict::Pass), false) => send_back(step, id, from_checks(evidence, ReworkSource::Checks)),
+        (None, false) if validating => send_back(step, id, from_checks(evidence, ReworkSource::Validation)),
+        (None, false) if step.state.tasks[id].holder.is_none() => {
+            send_back(step, id, from_checks(evidence, ReworkSource::Checks));
         }
-        // Its agent is told what failed and goes on.
+        // Its agent is told what failed and continues.
         (None, false) => {}
     }
 }
 
-fn audit_failed(turn: &mut Turn<'_>, id: &TaskId, evidence: &Evidence) {
-    let verdicts = &turn.state.tasks[id].workflow.verdicts;
+fn audit_failed(step: &mut OpenStep<'_>, id: &TaskId, evidence: &Evidence) {
+    let verdicts = &step.state.tasks[id].workflow.verdicts;
     let Some(audit) = verdicts.last().cloned() else { return };
     let critic = verdicts.iter().rev().skip(1).find(|given| given.role == Role::Critic);
     if let Some(critic) =
-        critic.filter(|given| given.verdict == Verdict::Pass && !turn.state.tasks[id].workflow.bypassed)
+        critic.filter(|given| given.verdict == Verdict::Pass && !step.state.tasks[id].workflow.bypassed)
     {
         let critic_passed = match critic.findings.passed.as_slice() {
             [] => "REVIEW_PASSED".to_owned(),
@@ -155,19 +161,19 @@ fn audit_failed(turn: &mut Turn<'_>, id: &TaskId, evidence: &Evidence) {
         let issue_category = review::category(&audit.findings.issues).to_owned();
         let auditor_failed = audit.findings.issues.clone();
         let what = Disagreement { critic_passed, auditor_failed, disagreement_type, issue_category };
-        turn.emit_task(id, ReviewEvent::ReviewAuditDisagreement(what));
+        step.emit_task(id, ReviewEvent::ReviewAuditDisagreement(what));
         if disagreement_type == DisagreementType::CodeQuality {
-            turn.emit_task(id, ReviewEvent::CriticMissedQualityIssue { issues: audit.findings.issues.clone() });
+            step.emit_task(id, ReviewEvent::CriticMissedQualityIssue { issues: audit.findings.issues.clone() });
         }
     }
     let source =
-        if turn.state.tasks[id].workflow.validating { ReworkSource::Validation } else { ReworkSource::Auditor };
+        if step.state.tasks[id].workflow.validating { ReworkSource::Validation } else { ReworkSource::Auditor };
     let mut rework = rework_of(source, audit);
     let checks = from_checks(evidence, source);
     rework.findings.issues.extend(checks.findings.issues);
     rework.findings.passed.extend(checks.findings.passed);
     rework.context = checks.context;
-    send_back(turn, id, rework);
+    send_back(step, id, rework);
 }
 
 /// What failing checks ask of a developer.
@@ -197,25 +203,25 @@ fn from_checks(evidence: &Evidence, source: ReworkSource) -> Rework {
 }
 
 /// Sends work back to its developer, unless it has had all its attempts.
-pub(super) fn send_back(turn: &mut Turn<'_>, id: &TaskId, rework: Rework) {
-    let (task, limit) = (&turn.state.tasks[id], turn.state.attempt_limit(id));
+pub(super) fn send_back(step: &mut OpenStep<'_>, id: &TaskId, rework: Rework) {
+    let (task, limit) = (&step.state.tasks[id], step.state.attempt_limit(id));
     let free = match rework.source {
         ReworkSource::Merge => task.workflow.conflicts < review::FREE_CONFLICTS,
         ReworkSource::Validation => true,
         ReworkSource::Critic | ReworkSource::Auditor | ReworkSource::Checks | ReworkSource::Environment => false,
     };
     if free || task.attempts < limit {
-        return turn.emit_task(id, ReviewEvent::TaskRework(rework));
+        return step.emit_task(id, ReviewEvent::TaskRework(rework));
     }
     let issues = text::one_line(&rework.findings.issues.join("; "), OUTPUT_MAX_BYTES).to_string();
     let detail =
         format!("sent back by the {}: {issues}; {} of {limit} attempts used", source_words(&rework), task.attempts);
     if task.workflow.health {
         // Should a person want another round, it begins with the repair.
-        turn.emit_task(id, ReviewEvent::TaskRework(rework));
-        return health::ask_person(turn, id, &detail);
+        step.emit_task(id, ReviewEvent::TaskRework(rework));
+        return health::ask_person(step, id, &detail);
     }
-    attempt::fail(turn, id, "rework_limit", detail);
+    attempt::fail(step, id, "rework_limit", detail);
 }
 
 fn source_words(rework: &Rework) -> &'static str {
@@ -229,45 +235,45 @@ fn source_words(rework: &Rework) -> &'static str {
 }
 
 /// A reviewer failed too often: the critic is bypassed to the auditor, anybody else fails the task.
-pub(super) fn reviewer_exhausted(turn: &mut Turn<'_>, id: &TaskId, role: Role, reason: &str, detail: String) {
+pub(super) fn reviewer_exhausted(step: &mut OpenStep<'_>, id: &TaskId, role: Role, reason: &str, detail: String) {
     if role == Role::Critic {
-        turn.emit_task(id, ReviewEvent::CriticBypassed {});
-        if next_stage(turn.state, id).is_some() {
-            let result = turn.state.tasks[id].result.clone();
-            return proven(turn, id, result, false);
+        step.emit_task(id, ReviewEvent::CriticBypassed {});
+        if next_stage(step.state, id).is_some() {
+            let result = step.state.tasks[id].result.clone();
+            return proven(step, id, result, false);
         }
     }
-    attempt::fail(turn, id, reason, detail);
+    attempt::fail(step, id, reason, detail);
 }
 
 /// The merge of accepted work ended.
-pub(super) fn merged(turn: &mut Turn<'_>, id: &TaskId, epoch: crate::ids::Epoch, outcome: MergeOutcome) -> Reply {
-    let Some(task) = turn.state.tasks.get(id) else { return Reply::Already };
+pub(super) fn merged(step: &mut OpenStep<'_>, id: &TaskId, epoch: crate::ids::Epoch, outcome: MergeOutcome) -> Reply {
+    let Some(task) = step.state.tasks.get(id) else { return Reply::Already };
     let Some(merging) = task.workflow.merging.clone().filter(|_| task.epoch == epoch) else { return Reply::Already };
     let holder = task.holder;
     match outcome {
         MergeOutcome::Merged { commit } => {
-            turn.emit_task(id, ReviewEvent::WorkMerged { commit });
+            step.emit_task(id, ReviewEvent::WorkMerged { commit });
             // What may have been refused went through: nothing more is held for it.
-            hold::forget_refusal(turn);
-            complete(turn, id, merging.result, merging.unproven);
+            hold::forget_refusal(step);
+            complete(step, id, merging.result, merging.unproven);
         }
         MergeOutcome::Conflict { files, advice } => {
-            turn.emit_task(id, ReviewEvent::MergeConflicted { files: files.clone() });
+            step.emit_task(id, ReviewEvent::MergeConflicted { files: files.clone() });
             let issues = files.iter().map(|file| format!("{file} was changed by others too, and the changes conflict"));
             let passed = vec!["the work itself was accepted".to_owned()];
             let findings = Findings { issues: issues.collect(), required: Vec::new(), passed };
             let rework = Rework { source: ReworkSource::Merge, findings, context: advice };
-            send_back(turn, id, rework);
+            send_back(step, id, rework);
         }
         MergeOutcome::Failed { reason } => {
-            attempt::fail(turn, id, "merge_failed", format!("its accepted work could not be merged: {reason}"));
+            attempt::fail(step, id, "merge_failed", format!("its accepted work could not be merged: {reason}"));
         }
     }
     if let Some(holder) = holder {
-        report::go_on(turn, holder);
-        super::stream::after_turn(turn, holder);
-        attempt::end_if_settled(turn, holder);
+        report::go_on(step, holder);
+        super::stream::after_turn(step, holder);
+        attempt::end_if_settled(step, holder);
     }
     Reply::Accepted
 }

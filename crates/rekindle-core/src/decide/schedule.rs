@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{About, Turn, finish, gate, health, hold, reload, report, review, strategy, stream, team, usage};
+use super::{About, OpenStep, finish, gate, health, hold, reload, report, review, strategy, stream, team, usage};
 use crate::cause::Cause;
 use crate::event::{AttemptEvent, Body, RunEvent};
 use crate::ids::{AgentName, AttemptId, Epoch, TaskId};
@@ -13,39 +13,39 @@ use crate::role::Role;
 use crate::state::{AttemptPhase, Inspection, RunPhase, State, Task, TaskState};
 
 /// Starts attempts until slots or ready tasks run out.
-pub(super) fn fill_slots(turn: &mut Turn<'_>) {
-    if !turn.state.run.as_ref().is_some_and(|run| run.phase == RunPhase::Running) {
+pub(super) fn fill_slots(step: &mut OpenStep<'_>) {
+    if !step.state.run.as_ref().is_some_and(|run| run.phase == RunPhase::Running) {
         return;
     }
-    reload::prove(turn);
-    review::claim_wholes(turn);
-    open_wave(turn);
-    if turn.state.held.is_some() || health::baseline_missing(turn.state) {
+    reload::prove(step);
+    review::claim_wholes(step);
+    open_wave(step);
+    if step.state.held.is_some() || health::baseline_missing(step.state) {
         return;
     }
-    team::use_idle(turn);
-    let free = (turn.state.limits.max_agents as usize).saturating_sub(turn.state.live_attempts().count());
-    let mut free = hold::allowed(turn.state, free);
+    team::use_idle(step);
+    let free = (step.state.limits.max_agents as usize).saturating_sub(step.state.live_attempts().count());
+    let mut free = hold::allowed(step.state, free);
     if free == 0 {
         return;
     }
-    if ready(turn.state, turn.now).next().is_none() || !usage::may_dispatch(turn) {
+    if ready(step.state, step.now).next().is_none() || !usage::may_dispatch(step) {
         return;
     }
-    let mut taken = Occupied::of(turn.state);
+    let mut taken = Occupied::of(step.state);
     // Who is begun may be in the way of who comes next: what is left of the places is given out again until nobody fits.
     loop {
-        let (state, now) = (&*turn.state, turn.now);
+        let (state, now) = (&*step.state, step.now);
         let fits = |task: &TaskId| !taken.conflicts(state, task) && gate::cli_now(state, task, now).is_some();
         let next: Vec<TaskId> = ready(state, now).filter(|task| fits(task)).take(free).cloned().collect();
         let before = free;
         for task in next {
-            if taken.conflicts(turn.state, &task) {
+            if taken.conflicts(step.state, &task) {
                 continue;
             }
-            let Some(cli) = gate::cli_now(turn.state, &task, turn.now) else { continue };
-            if let Some(attempt) = dispatch(turn, &task, &cli, &taken) {
-                taken.add(turn.state, attempt);
+            let Some(cli) = gate::cli_now(step.state, &task, step.now) else { continue };
+            if let Some(attempt) = dispatch(step, &task, &cli, &taken) {
+                taken.add(step.state, attempt);
                 free -= 1;
             }
         }
@@ -58,7 +58,7 @@ pub(super) fn fill_slots(turn: &mut Turn<'_>) {
 /// What living attempts occupy: their names and the artifacts of everything on their lists.
 pub(super) struct Occupied {
     agents: BTreeSet<AgentName>,
-    /// Tasks of processes that have not ended, each as the whole it is a part of: nobody looks at work or goes on with it
+    /// Tasks of processes that have not ended, each as the whole it is a part of: nobody looks at work or continues it
     /// while somebody may still change it.
     tasks: BTreeSet<TaskId>,
     /// With the task that is at them: a task is never in its own way.
@@ -91,7 +91,7 @@ impl Occupied {
             taken.leave_to_person(state, id);
         }
         // What is between two stages, under review or sent back, is not touched by others either.
-        // One that could not go on itself holds nobody up: it may be waiting for just that.
+        // One that could not continue itself holds nobody up: it may be waiting for just that.
         let validating = validation_open(state);
         let goes_on = |id: &TaskId, task: &Task| {
             task.is_being_proven() || (!validating || task.workflow.validating) && comes_next(state, id)
@@ -111,7 +111,7 @@ impl Occupied {
     fn hold(&mut self, state: &State, id: &TaskId) {
         let artifacts = state.plan_task(id).map(|task| task.artifacts.as_slice()).unwrap_or_default();
         for artifact in artifacts {
-            // Whoever runs comes first; of two that wait for each other's, the first goes on.
+            // Whoever runs comes first; of two that wait for each other's, the first continues.
             self.artifacts.entry(artifact.clone()).or_insert_with(|| id.clone());
         }
     }
@@ -155,21 +155,21 @@ impl Occupied {
 }
 
 /// Notes that a wave has begun, which is when the one before it is over.
-fn open_wave(turn: &mut Turn<'_>) {
-    let Some(run) = turn.state.run.as_ref() else {
+fn open_wave(step: &mut OpenStep<'_>) {
+    let Some(run) = step.state.run.as_ref() else {
         return;
     };
     if !run.plan.explicit_waves {
         return;
     }
-    let (open, wave, inspection) = (finish::open_wave(turn.state), run.wave, run.inspection);
+    let (open, wave, inspection) = (finish::open_wave(step.state), run.wave, run.inspection);
     if open <= wave {
         return;
     }
     match inspection {
-        Inspection::None if wave > 0 => turn.emit_run(RunEvent::WaveEnded { wave }),
+        Inspection::None if wave > 0 => step.emit_run(RunEvent::WaveEnded { wave }),
         Inspection::Asked => {}
-        Inspection::None | Inspection::Done => turn.emit_run(RunEvent::WaveStarted { wave: open }),
+        Inspection::None | Inspection::Done => step.emit_run(RunEvent::WaveStarted { wave: open }),
     }
 }
 
@@ -250,22 +250,22 @@ pub(super) fn cli_for(state: &State, id: &TaskId) -> String {
     named.map_or_else(default, str::to_owned)
 }
 
-fn dispatch(turn: &mut Turn<'_>, first: &TaskId, cli: &str, taken: &Occupied) -> Option<AttemptId> {
-    let role = turn.state.role_of(first);
-    let agent = turn.state.agent_for(first, role)?;
-    let tasks = list_for(turn.state, first, &cli_for(turn.state, first), taken);
-    let known = turn.state.agents.get(&agent).copied().unwrap_or(Epoch(0));
-    let newest = tasks.iter().map(|task| turn.state.tasks[task].epoch).max().unwrap_or(Epoch(0)).max(known);
-    let attempt = AttemptId(turn.state.last_attempt + 1);
-    let task = &turn.state.tasks[first];
+fn dispatch(step: &mut OpenStep<'_>, first: &TaskId, cli: &str, taken: &Occupied) -> Option<AttemptId> {
+    let role = step.state.role_of(first);
+    let agent = step.state.agent_for(first, role)?;
+    let tasks = list_for(step.state, first, &cli_for(step.state, first), taken);
+    let known = step.state.agents.get(&agent).copied().unwrap_or(Epoch(0));
+    let newest = tasks.iter().map(|task| step.state.tasks[task].epoch).max().unwrap_or(Epoch(0)).max(known);
+    let attempt = AttemptId(step.state.last_attempt + 1);
+    let task = &step.state.tasks[first];
     let number = task.tries() + 1;
     let resumed = task.last_cause.is_some() || number > 1 || task.workflow.rework.is_some();
-    let handed_over = task.last_attempt().and_then(|before| prepared_by(turn.state, before));
-    let choice = strategy::choose(turn.state, first, &agent, cli);
-    let blocked_by = turn.state.plan_task(first).map(|task| task.blocked_by.clone()).unwrap_or_default();
+    let handed_over = task.last_attempt().and_then(|before| prepared_by(step.state, before));
+    let choice = strategy::choose(step.state, first, &agent, cli);
+    let blocked_by = step.state.plan_task(first).map(|task| task.blocked_by.clone()).unwrap_or_default();
     let event = crate::event::Event {
-        time: turn.now,
-        run: turn.state.run.as_ref()?.id.clone(),
+        time: step.now,
+        run: step.state.run.as_ref()?.id.clone(),
         agent: Some(agent),
         task: Some(first.clone()),
         epoch: Some(Epoch(newest.0 + 1)),
@@ -282,19 +282,19 @@ fn dispatch(turn: &mut Turn<'_>, first: &TaskId, cli: &str, taken: &Occupied) ->
             reason: choice.reason,
         }),
     };
-    turn.push(event);
+    step.push(event);
     if number > 1 {
         let about = About { attempt: Some(attempt), task: Some(first.clone()), epoch: None };
-        turn.emit(about, AttemptEvent::Redispatched { role, attempt: number });
+        step.emit(about, AttemptEvent::Redispatched { role, attempt: number });
     }
-    report::begin(turn, attempt, first);
+    report::begin(step, attempt, first);
     if let Some(number) = handed_over {
-        stream::compaction_over(turn, attempt, number);
+        stream::compaction_over(step, attempt, number);
     }
     Some(attempt)
 }
 
-/// The compaction that an attempt prepared for and could not do: whoever takes over goes on in its place.
+/// The compaction that an attempt prepared for and could not do: whoever takes over continues in its place.
 fn prepared_by(state: &State, before: AttemptId) -> Option<u32> {
     let found = state.attempts.get(&before).filter(|found| found.cli_session.preparing.is_some())?;
     let full = matches!(found.cause, Some(Cause::ContextExhausted | Cause::Compacted | Cause::CompactionLoop));

@@ -1,6 +1,6 @@
 //! The beginning of a run, of a coordinator, and of a pause: what is taken over from before.
 
-use super::{About, Reply, Turn, attempt, health, hold, placed, reconcile, reload, report, review, steer, stream};
+use super::{About, OpenStep, Reply, attempt, health, hold, placed, reconcile, reload, report, review, steer, stream};
 use crate::cause::Cause;
 use crate::event::{
     AttemptEvent, AttemptsLost, Pause, PauseReason, PersonEvent, Recovery, Resume, RunEvent, TeamStanding,
@@ -14,127 +14,127 @@ use crate::state::{AttemptPhase, RunPhase, State, TaskState};
 use crate::time::Time;
 
 pub(super) fn run_requested(
-    turn: &mut Turn<'_>,
+    step: &mut OpenStep<'_>,
     id: RunId,
     plan: Box<Plan>,
     plan_path: String,
     branch: Option<String>,
 ) -> Reply {
-    if let Some(run) = &turn.state.run
+    if let Some(run) = &step.state.run
         && !matches!(run.phase, RunPhase::Finished(_))
     {
         return Reply::Refused { reason: format!("run {} of plan `{}` is not finished", run.id, run.plan.name) };
     }
-    turn.emit_for(id, About::default(), RunEvent::RunStarted { plan, plan_path, branch });
+    step.emit_for(id, About::default(), RunEvent::RunStarted { plan, plan_path, branch });
     Reply::Accepted
 }
 
 pub(super) fn coordinator_started(
-    turn: &mut Turn<'_>,
+    step: &mut OpenStep<'_>,
     started: RunEvent,
     found: Vec<(AttemptId, Found)>,
     missing: Vec<(TaskId, Vec<String>)>,
 ) -> Reply {
-    let Some(phase) = turn.state.run.as_ref().map(|run| run.phase) else {
+    let Some(phase) = step.state.run.as_ref().map(|run| run.phase) else {
         return Reply::Refused { reason: "there is no run to coordinate".to_owned() };
     };
-    let saved_at = turn.state.last_time;
-    turn.emit_run(started);
+    let saved_at = step.state.last_time;
+    step.emit_run(started);
     match phase {
         RunPhase::Created | RunPhase::Finished(_) => {}
         RunPhase::Paused(_) => {
-            mend(turn);
-            resume(turn);
+            mend(step);
+            resume(step);
         }
-        RunPhase::Running | RunPhase::Pausing(_) | RunPhase::Waiting(_) => recover(turn, found, saved_at),
+        RunPhase::Running | RunPhase::Pausing(_) | RunPhase::Waiting(_) => recover(step, found, saved_at),
     }
-    placed::act_on_due(turn);
-    reconcile::reopen_missing(turn, missing);
-    validate(turn, phase, saved_at);
+    placed::act_on_due(step);
+    reconcile::reopen_missing(step, missing);
+    validate(step, phase, saved_at);
     if !matches!(phase, RunPhase::Finished(_)) {
-        health::order_baseline(turn);
+        health::order_baseline(step);
     }
-    hold::forget_refusal(turn);
+    hold::forget_refusal(step);
     Reply::Accepted
 }
 
 /// Attempts that the log has lost keep their numbers: no bundle of theirs is ever taken for a new attempt's.
-pub(super) fn attempts_lost(turn: &mut Turn<'_>, highest: AttemptId) -> Reply {
-    let known = AttemptId(turn.state.last_attempt);
+pub(super) fn attempts_lost(step: &mut OpenStep<'_>, highest: AttemptId) -> Reply {
+    let known = AttemptId(step.state.last_attempt);
     if highest <= known {
         return Reply::Already;
     }
-    turn.emit_run(RunEvent::AttemptsLost(AttemptsLost { known, highest }));
+    step.emit_run(RunEvent::AttemptsLost(AttemptsLost { known, highest }));
     Reply::Accepted
 }
 
-/// A paused run goes on: what waits for a person is said first, then what was completed just before is looked at again.
-fn resume(turn: &mut Turn<'_>) {
-    let resumes = turn.state.run.as_ref().map_or(0, |run| run.resumes);
-    let recent = u32::try_from(reconcile::recent(turn.state, paused_at(turn)).len()).unwrap_or(u32::MAX);
-    let reason = turn.state.run.as_ref().and_then(|run| match run.phase {
+/// A paused run continues: what waits for a person is said first, then what was completed just before is looked at again.
+fn resume(step: &mut OpenStep<'_>) {
+    let resumes = step.state.run.as_ref().map_or(0, |run| run.resumes);
+    let recent = u32::try_from(reconcile::recent(step.state, paused_at(step)).len()).unwrap_or(u32::MAX);
+    let reason = step.state.run.as_ref().and_then(|run| match run.phase {
         RunPhase::Paused(reason) | RunPhase::Waiting(reason) => Some(reason),
         RunPhase::Created | RunPhase::Running | RunPhase::Pausing(_) | RunPhase::Finished(_) => None,
     });
-    turn.emit_run(RunEvent::SessionResume(Resume { resume_count: resumes + 1, tasks_to_revalidate: recent, reason }));
-    ask_again(turn);
+    step.emit_run(RunEvent::SessionResume(Resume { resume_count: resumes + 1, tasks_to_revalidate: recent, reason }));
+    ask_again(step);
 }
 
-fn paused_at(turn: &Turn<'_>) -> Time {
-    turn.state.run.as_ref().and_then(|run| run.paused_at).unwrap_or(turn.state.last_time)
+fn paused_at(step: &OpenStep<'_>) -> Time {
+    step.state.run.as_ref().and_then(|run| run.paused_at).unwrap_or(step.state.last_time)
 }
 
 /// A pause that ends by itself is over.
-pub(super) fn go_on_by_itself(turn: &mut Turn<'_>) {
-    let waits = turn.state.run.as_ref().is_some_and(|run| matches!(run.phase, RunPhase::Waiting(_)));
+pub(super) fn go_on_by_itself(step: &mut OpenStep<'_>) {
+    let waits = step.state.run.as_ref().is_some_and(|run| matches!(run.phase, RunPhase::Waiting(_)));
     if waits {
-        let since = paused_at(turn);
-        resume(turn);
-        reconcile::validate_recent(turn, since);
+        let since = paused_at(step);
+        resume(step);
+        reconcile::validate_recent(step, since);
     }
 }
 
 /// What was completed just before a pause or a crash is looked at again. While a run waits for a reset it is not: that comes
-/// when it goes on.
-fn validate(turn: &mut Turn<'_>, phase: RunPhase, saved_at: Time) {
+/// when it continues.
+fn validate(step: &mut OpenStep<'_>, phase: RunPhase, saved_at: Time) {
     match phase {
         RunPhase::Paused(_) => {
-            let since = paused_at(turn);
-            reconcile::validate_recent(turn, since);
+            let since = paused_at(step);
+            reconcile::validate_recent(step, since);
         }
-        RunPhase::Running | RunPhase::Pausing(_) => reconcile::validate_recent(turn, saved_at),
+        RunPhase::Running | RunPhase::Pausing(_) => reconcile::validate_recent(step, saved_at),
         RunPhase::Created | RunPhase::Waiting(_) | RunPhase::Finished(_) => {}
     }
 }
 
 /// Questions that nobody has answered come first after any restart.
-fn ask_again(turn: &mut Turn<'_>) {
-    let open = turn.state.questions.iter().filter(|(_, question)| question.answer.is_none());
+fn ask_again(step: &mut OpenStep<'_>) {
+    let open = step.state.questions.iter().filter(|(_, question)| question.answer.is_none());
     let open: Vec<_> = open.map(|(id, question)| (*id, question.task.clone(), question.text.clone())).collect();
     for (id, task, asked) in open {
         let text = format!("still waiting for an answer about {task}: {asked}");
-        turn.emit_task(&task, PersonEvent::PersonAlerted { text, choices: vec![format!("rekindle answer {id} TEXT")] });
+        step.emit_task(&task, PersonEvent::PersonAlerted { text, choices: vec![format!("rekindle answer {id} TEXT")] });
     }
 }
 
-/// The last coordinator did not leave cleanly. Everything it held is settled by what was found, then the run goes on.
-fn recover(turn: &mut Turn<'_>, found: Vec<(AttemptId, Found)>, saved_at: Time) {
+/// The last coordinator did not leave cleanly. Everything it held is settled by what was found, then the run continues.
+fn recover(step: &mut OpenStep<'_>, found: Vec<(AttemptId, Found)>, saved_at: Time) {
     let (mut orphaned, mut adopted, mut finished, mut given_back) = (0, 0, 0, 0);
     let mut team = TeamStanding::default();
     for (id, what) in found {
-        if !turn.state.attempts.get(&id).is_some_and(crate::state::Attempt::is_live) {
+        if !step.state.attempts.get(&id).is_some_and(crate::state::Attempt::is_live) {
             continue;
         }
         if matches!(what, Found::Lost | Found::HostLost | Found::Unreadable { .. }) {
-            let begun = |task: &TaskId| turn.state.tasks[task].state == TaskState::InProgress;
-            given_back += turn.state.open_tasks(id).into_iter().filter(begun).count();
+            let begun = |task: &TaskId| step.state.tasks[task].state == TaskState::InProgress;
+            given_back += step.state.open_tasks(id).into_iter().filter(begun).count();
         }
         match what {
             Found::Alive { pid, shim_pid } => {
                 adopted += 1;
-                turn.emit_attempt(id, AttemptEvent::AgentAdopted { attempt: id, pid, shim_pid });
-                steer::prompted(turn, id);
-                match turn.state.open_tasks(id).is_empty() {
+                step.emit_attempt(id, AttemptEvent::AgentAdopted { attempt: id, pid, shim_pid });
+                steer::prompted(step, id);
+                match step.state.open_tasks(id).is_empty() {
                     true => team.idle += 1,
                     false => team.working += 1,
                 }
@@ -142,36 +142,36 @@ fn recover(turn: &mut Turn<'_>, found: Vec<(AttemptId, Found)>, saved_at: Time) 
             Found::Unresponsive => team.unresponsive += 1,
             Found::Finished(_) => {
                 finished += 1;
-                note_found(turn, id, "attempt_exited", "it had ended while no coordinator was there");
+                note_found(step, id, "attempt_exited", "it had ended while no coordinator was there");
             }
             Found::Lost => {
                 orphaned += 1;
-                orphan(turn, id);
+                orphan(step, id);
             }
             Found::HostLost => {
                 orphaned += 1;
-                note_found(turn, id, "host_lost", "the machine was restarted under it");
+                note_found(step, id, "host_lost", "the machine was restarted under it");
             }
             Found::NeverStarted | Found::Refused(_) => {
                 orphaned += 1;
-                note_found(turn, id, "never_started", "its process was never started");
-                attempt::end_once_proven(turn, id, Cause::ShimLost, false);
+                note_found(step, id, "never_started", "its process was never started");
+                attempt::end_once_proven(step, id, Cause::ShimLost, false);
             }
             Found::Unreadable { reason } => {
                 orphaned += 1;
-                orphan(turn, id);
-                note_found(turn, id, "bundle_unreadable", &reason);
+                orphan(step, id);
+                note_found(step, id, "bundle_unreadable", &reason);
             }
         }
     }
-    mend(turn);
-    let to_validate = u32::try_from(reconcile::recent(turn.state, saved_at).len()).unwrap_or(u32::MAX);
+    mend(step);
+    let to_validate = u32::try_from(reconcile::recent(step.state, saved_at).len()).unwrap_or(u32::MAX);
     // What the lost ones held is handed out again as soon as their output is read.
-    let mut progress = Progress::of(turn.state);
+    let mut progress = Progress::of(step.state);
     let given_back = u32::try_from(given_back).unwrap_or(u32::MAX).min(progress.in_progress);
     progress.in_progress -= given_back;
     progress.available += given_back;
-    turn.emit_run(RunEvent::CoordinatorRecovered(Recovery {
+    step.emit_run(RunEvent::CoordinatorRecovered(Recovery {
         orphaned_agents: orphaned,
         events_reconciled: finished + orphaned,
         adopted,
@@ -180,20 +180,20 @@ fn recover(turn: &mut Turn<'_>, found: Vec<(AttemptId, Found)>, saved_at: Time) 
         saved_at,
         progress,
     }));
-    turn.emit_run(RunEvent::TeamChecked(team));
-    ask_again(turn);
+    step.emit_run(RunEvent::TeamChecked(team));
+    ask_again(step);
 }
 
 /// Takes up whatever a log that ends anywhere left half said: ended attempts whose work was not settled, and living ones that
 /// were never told what to begin with. A whole step is durable at once, so this is a second net.
-fn mend(turn: &mut Turn<'_>) {
-    let exited: Vec<AttemptId> = turn.state.attempts.keys().copied().collect();
+fn mend(step: &mut OpenStep<'_>) {
+    let exited: Vec<AttemptId> = step.state.attempts.keys().copied().collect();
     for id in exited {
-        attempt::end_if_settled(turn, id);
-        report::go_on(turn, id);
+        attempt::end_if_settled(step, id);
+        report::go_on(step, id);
     }
-    let ended = |id: AttemptId| turn.state.attempts.get(&id).is_none_or(|found| found.phase == AttemptPhase::Ended);
-    let stranded: Vec<TaskId> = turn
+    let ended = |id: AttemptId| step.state.attempts.get(&id).is_none_or(|found| found.phase == AttemptPhase::Ended);
+    let stranded: Vec<TaskId> = step
         .state
         .tasks
         .iter()
@@ -204,53 +204,53 @@ fn mend(turn: &mut Turn<'_>) {
         .collect();
     for task in stranded {
         // What nobody held was claimed by rekindle itself: it is looked at once more.
-        if turn.state.tasks[&task].holder.is_none() {
-            review::claim_for_itself(turn, &task);
+        if step.state.tasks[&task].holder.is_none() {
+            review::claim_for_itself(step, &task);
         } else {
-            attempt::retry_or_end(turn, &task, &Cause::ShimLost, false);
+            attempt::retry_or_end(step, &task, &Cause::ShimLost, false);
         }
     }
-    reopen_spent(turn);
-    reload::settle(turn);
+    reopen_spent(step);
+    reload::settle(step);
 }
 
 /// A log that ends inside a second look at a completion leaves a task open whose attempts are used up: it begins anew.
-fn reopen_spent(turn: &mut Turn<'_>) {
-    let spent = turn.state.tasks.iter().filter(|(id, task)| {
+fn reopen_spent(step: &mut OpenStep<'_>) {
+    let spent = step.state.tasks.iter().filter(|(id, task)| {
         let idle = task.state == TaskState::Pending && task.holder.is_none() && task.workflow.parts.is_empty();
-        idle && task.workflow.stage == Stage::Implement && task.attempts >= turn.state.attempt_limit(id)
+        idle && task.workflow.stage == Stage::Implement && task.attempts >= step.state.attempt_limit(id)
     });
     let spent: Vec<TaskId> = spent.map(|(id, _)| id.clone()).collect();
     for id in spent {
-        reconcile::reopen(turn, &id, "its attempts are used up and it is open: counted anew".to_owned(), true);
+        reconcile::reopen(step, &id, "its attempts are used up and it is open: counted anew".to_owned(), true);
     }
 }
 
-fn orphan(turn: &mut Turn<'_>, id: AttemptId) {
-    let found = &turn.state.attempts[&id];
+fn orphan(step: &mut OpenStep<'_>, id: AttemptId) {
+    let found = &step.state.attempts[&id];
     if found.orphaned {
         return;
     }
     let role = found.role;
-    turn.emit_attempt(id, AttemptEvent::OrphanAgentDetected { attempt: id, role });
+    step.emit_attempt(id, AttemptEvent::OrphanAgentDetected { attempt: id, role });
 }
 
-pub(super) fn note_found(turn: &mut Turn<'_>, id: AttemptId, event_type: &str, detail: &str) {
-    turn.emit_attempt(id, RunEvent::StateReconciled { event_type: event_type.to_owned(), detail: detail.to_owned() });
+pub(super) fn note_found(step: &mut OpenStep<'_>, id: AttemptId, event_type: &str, detail: &str) {
+    step.emit_attempt(id, RunEvent::StateReconciled { event_type: event_type.to_owned(), detail: detail.to_owned() });
 }
 
 /// Stops assignments and every agent. A second, sharper order while agents are leaving takes their grace away.
-pub(super) fn pause(turn: &mut Turn<'_>, reason: PauseReason) -> Reply {
+pub(super) fn pause(step: &mut OpenStep<'_>, reason: PauseReason) -> Reply {
     let at_once = reason == PauseReason::Stop;
-    let Some(phase) = turn.state.run.as_ref().map(|run| run.phase) else {
+    let Some(phase) = step.state.run.as_ref().map(|run| run.phase) else {
         return Reply::Refused { reason: "there is no run to pause".to_owned() };
     };
     match phase {
         RunPhase::Running | RunPhase::Created | RunPhase::Waiting(_) => {
-            let (remaining_percent, resets_at) = (turn.state.usage.left.and_then(|left| left.remaining_percent), None);
-            let progress = Progress::of(turn.state);
+            let (remaining_percent, resets_at) = (step.state.usage.left.and_then(|left| left.remaining_percent), None);
+            let progress = Progress::of(step.state);
             let pause = Pause { reason, remaining_percent, resets_at, resumes_at: None, probe: 0, progress };
-            turn.emit_run(RunEvent::SessionPause(pause));
+            step.emit_run(RunEvent::SessionPause(pause));
         }
         RunPhase::Pausing(_) if at_once => {}
         RunPhase::Pausing(_) | RunPhase::Paused(_) => return Reply::Already,
@@ -258,17 +258,17 @@ pub(super) fn pause(turn: &mut Turn<'_>, reason: PauseReason) -> Reply {
             return Reply::Refused { reason: "the run is finished".to_owned() };
         }
     }
-    collect_and_stop(turn, at_once);
+    collect_and_stop(step, at_once);
     Reply::Accepted
 }
 
 /// Asks every agent that can hear it for a checkpoint and stops all others; whoever was asked is stopped when it has answered
 /// or had its time.
-pub(super) fn collect_and_stop(turn: &mut Turn<'_>, at_once: bool) {
-    let live: Vec<AttemptId> = turn.state.live_attempts().map(|(id, _)| id).collect();
+pub(super) fn collect_and_stop(step: &mut OpenStep<'_>, at_once: bool) {
+    let live: Vec<AttemptId> = step.state.live_attempts().map(|(id, _)| id).collect();
     for id in live {
-        if at_once || !stream::ask_for_checkpoint(turn, id) {
-            attempt::order_stop(turn, id, Cause::StoppedByOperator, at_once);
+        if at_once || !stream::ask_for_checkpoint(step, id) {
+            attempt::order_stop(step, id, Cause::StoppedByOperator, at_once);
         }
     }
 }
@@ -280,25 +280,25 @@ pub(super) fn pause_stop_at(state: &State) -> Option<Time> {
 }
 
 /// An agent saved a checkpoint; in a pause that is what it was kept for.
-pub(super) fn checkpoint_saved(turn: &mut Turn<'_>, id: AttemptId) {
-    if turn.state.run.as_ref().is_some_and(|run| matches!(run.phase, RunPhase::Pausing(_))) {
-        attempt::order_stop(turn, id, Cause::StoppedByOperator, false);
+pub(super) fn checkpoint_saved(step: &mut OpenStep<'_>, id: AttemptId) {
+    if step.state.run.as_ref().is_some_and(|run| matches!(run.phase, RunPhase::Pausing(_))) {
+        attempt::order_stop(step, id, Cause::StoppedByOperator, false);
     }
 }
 
-pub(super) fn plan_file_changed(turn: &mut Turn<'_>, hash: String) -> Reply {
-    let known = turn.state.run.as_ref().is_some_and(|run| run.changed_plan.as_ref() == Some(&hash));
+pub(super) fn plan_file_changed(step: &mut OpenStep<'_>, hash: String) -> Reply {
+    let known = step.state.run.as_ref().is_some_and(|run| run.changed_plan.as_ref() == Some(&hash));
     if known {
         return Reply::Already;
     }
-    turn.emit_run(RunEvent::PlanChanged { hash });
+    step.emit_run(RunEvent::PlanChanged { hash });
     Reply::Accepted
 }
 
 /// The machine is short of something and no agent is running: the run is paused until it has room again.
-pub(super) fn pause_for_want(turn: &mut Turn<'_>) {
-    let (reason, progress) = (PauseReason::SystemError, Progress::of(turn.state));
+pub(super) fn pause_for_want(step: &mut OpenStep<'_>) {
+    let (reason, progress) = (PauseReason::SystemError, Progress::of(step.state));
     let pause = Pause { reason, remaining_percent: None, resets_at: None, resumes_at: None, probe: 0, progress };
-    turn.emit_run(RunEvent::SessionPause(pause));
-    turn.emit_run(RunEvent::RunPaused {});
+    step.emit_run(RunEvent::SessionPause(pause));
+    step.emit_run(RunEvent::RunPaused {});
 }

@@ -1,6 +1,6 @@
 //! Splitting a task: its parts become tasks of their own, in order, and the whole is proven when they have ended.
 
-use super::{About, Reply, Turn, attempt, operator, report};
+use super::{About, OpenStep, Reply, attempt, operator, report};
 use crate::cause::Cause;
 use crate::event::{Added, PersonEvent, TaskEvent};
 use crate::ids::{AttemptId, TaskId};
@@ -22,8 +22,8 @@ const TITLE_MAX_BYTES: usize = 120;
 const TOO_LARGE: u32 = 2;
 
 /// Splits a task, for the agent that is at it or for a person.
-pub(super) fn split(turn: &mut Turn<'_>, id: &TaskId, by: Option<AttemptId>, subtasks: Vec<String>) -> Reply {
-    let Some(task) = turn.state.tasks.get(id) else {
+pub(super) fn split(step: &mut OpenStep<'_>, id: &TaskId, by: Option<AttemptId>, subtasks: Vec<String>) -> Reply {
+    let Some(task) = step.state.tasks.get(id) else {
         return Reply::Refused { reason: format!("there is no task {id} in this run") };
     };
     if task.split == subtasks && !task.workflow.parts.is_empty() {
@@ -31,30 +31,30 @@ pub(super) fn split(turn: &mut Turn<'_>, id: &TaskId, by: Option<AttemptId>, sub
     }
     // A person may split a task that failed because it was too large.
     let failed = by.is_none() && task.state == TaskState::Failed;
-    let parts: Vec<(TaskId, String)> = match named_parts(turn, id, failed, &subtasks) {
+    let parts: Vec<(TaskId, String)> = match named_parts(step, id, failed, &subtasks) {
         Ok(parts) => parts,
         Err(reason) => return Reply::Refused { reason },
     };
     if failed {
-        operator::reopen_for_operator(turn, id);
+        operator::reopen_for_operator(step, id);
     }
-    let Some(planned) = turn.state.plan_task(id).cloned() else { return Reply::Already };
-    let holder = turn.state.tasks[id].holder;
-    turn.emit_task(id, TaskEvent::SplitProposed { subtasks });
-    let epoch = by.and_then(|by| turn.state.attempts.get(&by)).map(|found| found.epoch);
+    let Some(planned) = step.state.plan_task(id).cloned() else { return Reply::Already };
+    let holder = step.state.tasks[id].holder;
+    step.emit_task(id, TaskEvent::SplitProposed { subtasks });
+    let epoch = by.and_then(|by| step.state.attempts.get(&by)).map(|found| found.epoch);
     let of = parts.len();
     let mut before: Option<TaskId> = None;
     for (number, (part, words)) in parts.into_iter().enumerate() {
         let blocked_by = before.map_or_else(|| planned.blocked_by.clone(), |before| vec![before]);
         let task = part_of(&planned, &part, &words, (number + 1, of), blocked_by);
         let added = Added { task, parent: Some(id.clone()), health: false, holder: by };
-        turn.emit(About { attempt: by, task: Some(part.clone()), epoch }, TaskEvent::TaskAdded(Box::new(added)));
+        step.emit(About { attempt: by, task: Some(part.clone()), epoch }, TaskEvent::TaskAdded(Box::new(added)));
         before = Some(part);
     }
     match (by, holder) {
-        (Some(by), _) => report::go_on(turn, by),
+        (Some(by), _) => report::go_on(step, by),
         // Whoever was at the whole leaves; the parts are handed out anew.
-        (None, Some(holder)) => attempt::order_stop(turn, holder, Cause::StoppedByOperator, false),
+        (None, Some(holder)) => attempt::order_stop(step, holder, Cause::StoppedByOperator, false),
         (None, None) => {}
     }
     Reply::Accepted
@@ -72,17 +72,17 @@ pub(super) fn whole_that_went_on(state: &State, id: &TaskId) -> Option<TaskId> {
 }
 
 fn named_parts(
-    turn: &Turn<'_>,
+    step: &OpenStep<'_>,
     id: &TaskId,
     failed: bool,
     subtasks: &[String],
 ) -> Result<Vec<(TaskId, String)>, String> {
-    let task = &turn.state.tasks[id];
+    let task = &step.state.tasks[id];
     if subtasks.is_empty() || subtasks.len() > PARTS_MAX {
         return Err(format!("a split of task {id} names one to {PARTS_MAX} parts"));
     }
-    if let Some(whole) = whole_that_went_on(turn.state, id) {
-        return Err(format!("task {id} is a part of {whole}, which is past it: there is nothing to split"));
+    if let Some(whole) = whole_that_went_on(step.state, id) {
+        return Err(format!("task {id} is a part of {whole}, which has moved on: there is nothing to split"));
     }
     let ended = task.state.is_terminal() && !failed;
     if ended || task.is_being_proven() || task.workflow.stage != Stage::Implement {
@@ -96,14 +96,14 @@ fn named_parts(
     let mut above = task.workflow.parent.as_ref();
     while let Some(parent) = above {
         depth += 1;
-        above = turn.state.tasks.get(parent).and_then(|task| task.workflow.parent.as_ref());
+        above = step.state.tasks.get(parent).and_then(|task| task.workflow.parent.as_ref());
     }
     if depth > DEPTH_MAX {
         return Err(format!("task {id} is a part of a part already: finish it in one go"));
     }
     // Names of an earlier split stay with its parts.
     let names = (1_u32..).map_while(|number| TaskId::new(format!("{id}.{number}")).ok());
-    let free = names.filter(|part| !turn.state.tasks.contains_key(part));
+    let free = names.filter(|part| !step.state.tasks.contains_key(part));
     let named: Vec<_> = subtasks.iter().cloned().zip(free).map(|(words, part)| (part, words)).collect();
     if named.len() < subtasks.len() {
         return Err(format!("the parts of task {id} cannot be named {id}.1, {id}.2, …: its own name is too long"));
@@ -136,8 +136,8 @@ fn part_of(
 }
 
 /// A task that was too large again and again should be split: said once, to its next agent and to a person.
-pub(super) fn suggest(turn: &mut Turn<'_>, id: &TaskId) {
-    let task = &turn.state.tasks[id];
+pub(super) fn suggest(step: &mut OpenStep<'_>, id: &TaskId) {
+    let task = &step.state.tasks[id];
     if task.workflow.too_large != TOO_LARGE
         || !task.workflow.parts.is_empty()
         || task.workflow.stage != Stage::Implement
@@ -145,7 +145,7 @@ pub(super) fn suggest(turn: &mut Turn<'_>, id: &TaskId) {
         return;
     }
     let reason = format!("{TOO_LARGE} compactions or timeouts: it is too large for one go");
-    turn.emit_task(id, TaskEvent::SplitSuggested { reason: reason.clone() });
+    step.emit_task(id, TaskEvent::SplitSuggested { reason: reason.clone() });
     let choices = vec![format!("rekindle task split {id} 'FIRST PART' 'SECOND PART'"), format!("rekindle why {id}")];
-    turn.emit_task(id, PersonEvent::PersonAlerted { text: format!("task {id} should be split: {reason}"), choices });
+    step.emit_task(id, PersonEvent::PersonAlerted { text: format!("task {id} should be split: {reason}"), choices });
 }

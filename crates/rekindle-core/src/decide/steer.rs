@@ -1,6 +1,6 @@
 //! A person's messages to agents, and tasks that a person holds: when a message goes to whom, and when a task is given back.
 
-use super::{About, Reply, Turn, attempt, stream};
+use super::{About, OpenStep, Reply, attempt, stream};
 use crate::cause::Cause;
 use crate::event::PersonEvent;
 use crate::ids::{AttemptId, TaskId};
@@ -9,7 +9,7 @@ use crate::steering::{CHANGED_MAX_BYTES, How, PersonProcess, TELL_MAX_BYTES, TEL
 use crate::text;
 
 /// A person has something to say to the agent of a task.
-pub(super) fn tell(turn: &mut Turn<'_>, id: &TaskId, words: &str, key: String) -> Reply {
+pub(super) fn tell(step: &mut OpenStep<'_>, id: &TaskId, words: &str, key: String) -> Reply {
     let refused = |reason: String| Reply::Refused { reason };
     let clean = text::sanitize(words);
     let clean = clean.trim();
@@ -22,7 +22,7 @@ pub(super) fn tell(turn: &mut Turn<'_>, id: &TaskId, words: &str, key: String) -
             "the message has {has} bytes and may have {most}: write it into a file that {id} can read, and tell its name"
         ));
     }
-    let Some(task) = turn.state.tasks.get(id) else { return refused(format!("there is no task {id} in this run")) };
+    let Some(task) = step.state.tasks.get(id) else { return refused(format!("there is no task {id} in this run")) };
     let over = match task.state {
         TaskState::Complete => Some("is complete"),
         TaskState::Failed => Some("has failed"),
@@ -32,37 +32,37 @@ pub(super) fn tell(turn: &mut Turn<'_>, id: &TaskId, words: &str, key: String) -
     if let Some(over) = over {
         return refused(format!("task {id} {over}: reopen it first (rekindle task retry {id}), then tell it"));
     }
-    if !key.is_empty() && turn.state.steering.tells.values().any(|tell| tell.key == key) {
+    if !key.is_empty() && step.state.steering.tells.values().any(|tell| tell.key == key) {
         return Reply::Already;
     }
-    let waiting = turn.state.tells_of(id).filter(|(_, tell)| tell.stage == TellStage::Waiting).count();
+    let waiting = step.state.tells_of(id).filter(|(_, tell)| tell.stage == TellStage::Waiting).count();
     if waiting >= TELLS_WAITING {
         return refused(format!("{waiting} messages wait for {id}'s agent already: they come with its next brief"));
     }
-    put_down(turn, id, clean.to_owned(), key, false);
+    put_down(step, id, clean.to_owned(), key, false);
     Reply::Accepted
 }
 
-fn put_down(turn: &mut Turn<'_>, id: &TaskId, text: String, key: String, given_back: bool) {
-    let number = turn.state.steering.last_tell + 1;
-    turn.emit_task(id, PersonEvent::Told { number, text, key, given_back });
+fn put_down(step: &mut OpenStep<'_>, id: &TaskId, text: String, key: String, given_back: bool) {
+    let number = step.state.steering.last_tell + 1;
+    step.emit_task(id, PersonEvent::Told { number, text, key, given_back });
 }
 
 /// Sends what waits to agents that take messages while they run: one message at a time each, so that their order is kept.
-pub(super) fn deliver(turn: &mut Turn<'_>) {
-    if turn.state.waiting_tells().next().is_none() {
+pub(super) fn deliver(step: &mut OpenStep<'_>) {
+    if step.state.waiting_tells().next().is_none() {
         return;
     }
-    let live: Vec<AttemptId> = turn.state.live_attempts().map(|(id, _)| id).collect();
+    let live: Vec<AttemptId> = step.state.live_attempts().map(|(id, _)| id).collect();
     for id in live {
-        if !takes(turn.state, id) {
+        if !takes(step.state, id) {
             continue;
         }
-        let next = turn.state.waiting_tells().find(|(_, tell)| holds(turn.state, id, &tell.task));
+        let next = step.state.waiting_tells().find(|(_, tell)| holds(step.state, id, &tell.task));
         let Some((number, text)) = next.map(|(number, tell)| (number, words(number, &tell.task, &tell.text))) else {
             continue;
         };
-        stream::carry(turn, id, text, number);
+        stream::carry(step, id, text, number);
     }
 }
 
@@ -87,56 +87,56 @@ fn holds(state: &State, id: AttemptId, about: &TaskId) -> bool {
 /// A message as its agent reads it.
 fn words(number: u64, task: &TaskId, text: &str) -> String {
     format!(
-        "Message {number} from the person who runs this, about task {task}. Follow it, then go on with your work and report it as \
+        "Message {number} from the person who runs this, about task {task}. Follow it, then continue your work and report it as \
          before:\n\n{text}"
     )
 }
 
 /// A message was written to a running agent's input. Reminders of rekindle's own are acknowledged too, and change nothing.
-pub(super) fn message_taken(turn: &mut Turn<'_>, id: AttemptId, number: u32) -> Reply {
+pub(super) fn message_taken(step: &mut OpenStep<'_>, id: AttemptId, number: u32) -> Reply {
     let sent = TellStage::Sent { attempt: id, number };
-    let tell = turn.state.steering.tells.iter().find(|(_, tell)| tell.stage == sent).map(|(number, _)| *number);
+    let tell = step.state.steering.tells.iter().find(|(_, tell)| tell.stage == sent).map(|(number, _)| *number);
     let Some(tell) = tell else { return Reply::Already };
-    delivered(turn, tell, id, How::Message);
+    delivered(step, tell, id, How::Message);
     Reply::Accepted
 }
 
 /// An agent runs: it has what stood in its prompt.
-pub(super) fn prompted(turn: &mut Turn<'_>, id: AttemptId) {
+pub(super) fn prompted(step: &mut OpenStep<'_>, id: AttemptId) {
     let in_prompt = TellStage::InPrompt { attempt: id };
-    let tells = turn.state.steering.tells.iter().filter(|(_, tell)| tell.stage == in_prompt);
+    let tells = step.state.steering.tells.iter().filter(|(_, tell)| tell.stage == in_prompt);
     let tells: Vec<u64> = tells.map(|(number, _)| *number).collect();
     for number in tells {
-        delivered(turn, number, id, How::Prompt);
+        delivered(step, number, id, How::Prompt);
     }
 }
 
-fn delivered(turn: &mut Turn<'_>, number: u64, attempt: AttemptId, how: How) {
-    let task = turn.state.steering.tells.get(&number).map(|tell| tell.task.clone());
-    turn.emit(About { attempt: Some(attempt), task, epoch: None }, PersonEvent::TellDelivered { number, attempt, how });
+fn delivered(step: &mut OpenStep<'_>, number: u64, attempt: AttemptId, how: How) {
+    let task = step.state.steering.tells.get(&number).map(|tell| tell.task.clone());
+    step.emit(About { attempt: Some(attempt), task, epoch: None }, PersonEvent::TellDelivered { number, attempt, how });
 }
 
 /// A person takes a task into their own hands: whoever works on it is stopped, and nobody else is started.
-pub(super) fn attach(turn: &mut Turn<'_>, id: &TaskId, by: PersonProcess) -> Reply {
-    if let Some(held) = turn.state.steering.attached.get(id) {
+pub(super) fn attach(step: &mut OpenStep<'_>, id: &TaskId, by: PersonProcess) -> Reply {
+    if let Some(held) = step.state.steering.attached.get(id) {
         if held.by == by {
             return Reply::Already;
         }
         let reason = format!("task {id} is held already, by process {}: it is given back when that ends", held.by.pid);
         return Reply::Refused { reason };
     }
-    if let Some(reason) = not_attachable(turn.state, id) {
+    if let Some(reason) = not_attachable(step.state, id) {
         return Reply::Refused { reason };
     }
-    let Some(last) = turn.state.tasks[id].last_attempt() else {
+    let Some(last) = step.state.tasks[id].last_attempt() else {
         let reason = format!(
             "no agent has worked on {id} yet, so there is no session to open: rekindle tell {id} TEXT puts your words into its brief"
         );
         return Reply::Refused { reason };
     };
-    turn.emit_task(id, PersonEvent::Attached { by, attempt: last });
-    for attempt in in_the_way(turn.state, id) {
-        attempt::order_stop(turn, attempt, Cause::StoppedByOperator, false);
+    step.emit_task(id, PersonEvent::Attached { by, attempt: last });
+    for attempt in in_the_way(step.state, id) {
+        attempt::order_stop(step, attempt, Cause::StoppedByOperator, false);
     }
     Reply::Accepted
 }
@@ -169,9 +169,9 @@ fn in_the_way(state: &State, id: &TaskId) -> Vec<AttemptId> {
     state.live_attempts().filter(|(_, attempt)| on_it(attempt)).map(|(id, _)| id).collect()
 }
 
-/// A person's program has ended: the task is given back, and whoever goes on with it is told what changed.
-pub(super) fn detach(turn: &mut Turn<'_>, id: &TaskId, by: &PersonProcess, changed: Vec<String>) -> Reply {
-    if turn.state.steering.attached.get(id).is_none_or(|held| held.by != *by) {
+/// A person's program has ended: the task is given back, and whoever continues it is told what changed.
+pub(super) fn detach(step: &mut OpenStep<'_>, id: &TaskId, by: &PersonProcess, changed: Vec<String>) -> Reply {
+    if step.state.steering.attached.get(id).is_none_or(|held| held.by != *by) {
         return Reply::Already;
     }
     let mut room = CHANGED_MAX_BYTES;
@@ -182,9 +182,9 @@ pub(super) fn detach(turn: &mut Turn<'_>, id: &TaskId, by: &PersonProcess, chang
     let one_line = |line: String| text::one_line(&line, CHANGED_MAX_BYTES);
     let changed: Vec<String> = changed.into_iter().map(one_line).take_while(fits).collect();
     let words = changed.join("\n");
-    turn.emit_task(id, PersonEvent::Detached { changed });
-    if turn.state.tasks.get(id).is_some_and(|task| !task.state.is_terminal()) {
-        put_down(turn, id, words, String::new(), true);
+    step.emit_task(id, PersonEvent::Detached { changed });
+    if step.state.tasks.get(id).is_some_and(|task| !task.state.is_terminal()) {
+        put_down(step, id, words, String::new(), true);
     }
     Reply::Accepted
 }

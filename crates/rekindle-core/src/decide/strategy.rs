@@ -22,10 +22,8 @@ pub const OVERLOADED_RESUMES: usize = 3;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     pub strategy: Strategy,
-    /// The CLI session to resume.
     pub session: Option<String>,
     pub asks_for_report: bool,
-    /// Why, in words.
     pub reason: String,
 }
 
@@ -144,7 +142,7 @@ fn resumable(state: &State, last: &Attempt, cause: &Cause) -> Result<(String, St
         | Cause::HostLost
         | Cause::StoppedByOperator => {}
     }
-    // One that ended before it named its session was to go on with this one.
+    // One that ended before it named its session was to continue this one.
     let Some(session) = last.cli_session.session.clone().or_else(|| last.cli_session.resumes.clone()) else {
         return Err("its session is not known".to_owned());
     };

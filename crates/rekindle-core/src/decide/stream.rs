@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Reply, Turn, attempt, gate, team};
+use super::{OpenStep, Reply, attempt, gate, team};
 use crate::activity::{Failure, Measure, StreamEvent, Transcript, UnderWay};
 use crate::brief::{self, reloads};
 use crate::cause::Cause;
@@ -35,24 +35,24 @@ pub(super) const CHECKPOINT_MS: u64 = 30_000;
 /// Sessions, failures and ends of turns that one attempt may tell of: far more than any work takes, few enough for a log.
 pub(super) const WORDS_MAX: u32 = 1_000;
 
-pub(super) fn streamed(turn: &mut Turn<'_>, id: AttemptId, sign: StreamEvent) -> Reply {
-    if !turn.state.attempts.get(&id).is_some_and(Attempt::is_live) {
+pub(super) fn streamed(step: &mut OpenStep<'_>, id: AttemptId, sign: StreamEvent) -> Reply {
+    if !step.state.attempts.get(&id).is_some_and(Attempt::is_live) {
         return Reply::Already;
     }
-    if cli_session(turn.state, id).words >= WORDS_MAX {
-        attempt::order_stop(turn, id, Cause::StalledNoProgress, false);
+    if cli_session(step.state, id).words >= WORDS_MAX {
+        attempt::order_stop(step, id, Cause::StalledNoProgress, false);
         return Reply::Already;
     }
-    team::answered(turn, id);
+    team::answered(step, id);
     match sign {
-        StreamEvent::Session { id: session, model } => session_known(turn, id, session, model),
-        StreamEvent::Measured(measure) => measured(turn, id, measure),
-        StreamEvent::Compacted { automatic, turns, calls } => compacted(turn, id, automatic, turns, calls),
-        StreamEvent::Failed(failure) => failed(turn, id, failure),
-        StreamEvent::Result { ok } => turn_ended(turn, id, ok),
-        StreamEvent::Stalled { times, words, printed } => stalled(turn, id, times, &words, &printed),
-        StreamEvent::Acted => on_task(turn, id),
-        StreamEvent::Called { calls } => called(turn, id, calls),
+        StreamEvent::Session { id: session, model } => session_known(step, id, session, model),
+        StreamEvent::Measured(measure) => measured(step, id, measure),
+        StreamEvent::Compacted { automatic, turns, calls } => compacted(step, id, automatic, turns, calls),
+        StreamEvent::Failed(failure) => failed(step, id, failure),
+        StreamEvent::Result { ok } => turn_ended(step, id, ok),
+        StreamEvent::Stalled { times, words, printed } => stalled(step, id, times, &words, &printed),
+        StreamEvent::Acted => on_task(step, id),
+        StreamEvent::Called { calls } => called(step, id, calls),
     }
     Reply::Accepted
 }
@@ -65,78 +65,78 @@ fn traits(state: &State, id: AttemptId) -> Cow<'_, Traits> {
     state.limits.traits_of(&state.attempts[&id].cli)
 }
 
-fn session_known(turn: &mut Turn<'_>, id: AttemptId, session: String, model: Option<String>) {
-    let known = cli_session(turn.state, id);
+fn session_known(step: &mut OpenStep<'_>, id: AttemptId, session: String, model: Option<String>) {
+    let known = cli_session(step.state, id);
     let news = known.session.as_ref() != Some(&session) || (model.is_some() && known.model != model);
     if !news {
         return;
     }
     let expected = known.resumes.clone().filter(|expected| *expected != session && known.session.is_none());
     let lost = expected.clone();
-    turn.emit_attempt(id, SessionEvent::AgentSession { attempt: id, session_id: session.clone(), model, expected });
+    step.emit_attempt(id, SessionEvent::AgentSession { attempt: id, session_id: session.clone(), model, expected });
     if let Some(expected) = lost {
         // It has begun anew with a prompt that was meant for one who remembers.
         let reason = format!("session {expected} was to be resumed, but {session} was begun");
-        attempt::order_stop(turn, id, Cause::StartFailed { reason }, true);
+        attempt::order_stop(step, id, Cause::StartFailed { reason }, true);
     }
 }
 
-fn measured(turn: &mut Turn<'_>, id: AttemptId, measure: Measure) {
-    let known = cli_session(turn.state, id);
+fn measured(step: &mut OpenStep<'_>, id: AttemptId, measure: Measure) {
+    let known = cli_session(step.state, id);
     let first = known.measured_at.is_none();
-    let threshold = turn.state.limits.compaction.threshold_percent;
+    let threshold = step.state.limits.compaction.threshold_percent;
     let low = measure.remaining_percent().is_some_and(|left| left <= threshold);
-    let due = known.measured_at.is_none_or(|at| turn.now.since_ms(at) >= MEASURE_EVERY_MS);
+    let due = known.measured_at.is_none_or(|at| step.now.since_ms(at) >= MEASURE_EVERY_MS);
     if due || low {
-        note_measure(turn, id, measure);
+        note_measure(step, id, measure);
     }
     if first {
-        gate::widen_for(turn, id);
+        gate::widen_for(step, id);
     }
     if low {
-        prepare_compaction(turn, id, measure.remaining_percent().unwrap_or(0));
+        prepare_compaction(step, id, measure.remaining_percent().unwrap_or(0));
     }
 }
 
 /// Puts down what was measured, where it is news.
-pub(super) fn note_measure(turn: &mut Turn<'_>, id: AttemptId, measure: Measure) {
-    let known = turn.state.attempts.get(&id).map(|found| found.cli_session.measure);
+pub(super) fn note_measure(step: &mut OpenStep<'_>, id: AttemptId, measure: Measure) {
+    let known = step.state.attempts.get(&id).map(|found| found.cli_session.measure);
     if known.is_some_and(|known| known != measure) {
-        turn.emit_attempt(id, SessionEvent::AgentMeasured { attempt: id, measure });
+        step.emit_attempt(id, SessionEvent::AgentMeasured { attempt: id, measure });
     }
 }
 
 /// The context is nearly full. The agent gets no further task and is asked for a checkpoint where it can be; its program then
 /// compacts by itself, or it is handed over.
-fn prepare_compaction(turn: &mut Turn<'_>, id: AttemptId, context_remaining: u8) {
-    let known = cli_session(turn.state, id);
-    if known.preparing.is_some() || turn.state.attempts[&id].stop.is_some() {
+fn prepare_compaction(step: &mut OpenStep<'_>, id: AttemptId, context_remaining: u8) {
+    let known = cli_session(step.state, id);
+    if known.preparing.is_some() || step.state.attempts[&id].stop.is_some() {
         return;
     }
     let compaction_number = known.compactions + 1;
-    turn.emit_attempt(
+    step.emit_attempt(
         id,
         SessionEvent::CompactionStart(CompactionNear { attempt: id, compaction_number, context_remaining }),
     );
-    if traits(turn.state, id).takes_messages {
+    if traits(step.state, id).takes_messages {
         let text = format!(
             "Only {context_remaining} % of your context is left. Before you do anything else, save a checkpoint of your task \
-             with rekindle: what is done, what is left, which files. Then go on."
+             with rekindle: what is done, what is left, which files. Then continue."
         );
-        tell(turn, id, text, false);
-    } else if !traits(turn.state, id).compacts {
-        attempt::order_stop(turn, id, Cause::ContextExhausted, false);
+        tell(step, id, text, false);
+    } else if !traits(step.state, id).compacts {
+        attempt::order_stop(step, id, Cause::ContextExhausted, false);
     }
 }
 
 /// Asks an agent to save a checkpoint because the run is being paused. Whether it can hear it.
-pub(super) fn ask_for_checkpoint(turn: &mut Turn<'_>, id: AttemptId) -> bool {
-    if !hears(turn.state, id) {
+pub(super) fn ask_for_checkpoint(step: &mut OpenStep<'_>, id: AttemptId) -> bool {
+    if !hears(step.state, id) {
         return false;
     }
     let text = "The run is being paused. Save a checkpoint of your task with rekindle now: what is done, what is left, which \
-                files. You will be stopped then, and somebody goes on from it later.";
-    tell(turn, id, text.to_owned(), false);
+                files. You will be stopped then, and somebody continues from it later.";
+    tell(step, id, text.to_owned(), false);
     true
 }
 
@@ -155,12 +155,12 @@ pub(super) fn hand_over_at(state: &State, id: AttemptId) -> Option<Time> {
     (!state.limits.traits_of(&found.cli).compacts).then(|| since.plus_ms(CHECKPOINT_MS))
 }
 
-fn compacted(turn: &mut Turn<'_>, id: AttemptId, automatic: Option<bool>, turns: u64, calls: u64) {
-    let before = cli_session(turn.state, id).compacted_at_turn;
-    let prepared = cli_session(turn.state, id).preparing.is_some();
-    let current = turn.state.open_tasks(id).into_iter().next();
-    let compactions = current.as_ref().map_or(0, |task| turn.state.tasks[task].compactions) + 1;
-    turn.emit_attempt(
+fn compacted(step: &mut OpenStep<'_>, id: AttemptId, automatic: Option<bool>, turns: u64, calls: u64) {
+    let before = cli_session(step.state, id).compacted_at_turn;
+    let prepared = cli_session(step.state, id).preparing.is_some();
+    let current = step.state.open_tasks(id).into_iter().next();
+    let compactions = current.as_ref().map_or(0, |task| step.state.tasks[task].compactions) + 1;
+    step.emit_attempt(
         id,
         SessionEvent::AgentCompacted(crate::event::AgentCompacted {
             attempt: id,
@@ -170,28 +170,28 @@ fn compacted(turn: &mut Turn<'_>, id: AttemptId, automatic: Option<bool>, turns:
             calls,
         }),
     );
-    let compaction_number = cli_session(turn.state, id).compactions;
+    let compaction_number = cli_session(step.state, id).compactions;
     // One that nobody saw coming is told of only where something follows from it.
     if prepared || reloads(compaction_number) {
-        compaction_over(turn, id, compaction_number);
+        compaction_over(step, id, compaction_number);
     }
     if before.is_some_and(|before| turns.saturating_sub(before) <= LOOP_TURNS) {
-        return attempt::order_stop(turn, id, Cause::CompactionLoop, false);
+        return attempt::order_stop(step, id, Cause::CompactionLoop, false);
     }
     // What its predecessors forgot is not held against it.
-    let before = current.as_ref().map_or(0, |task| turn.state.tasks[task].compactions_before);
-    if compactions - before >= turn.state.limits.compaction.hand_over_after.max(1) {
-        return attempt::order_stop(turn, id, Cause::Compacted, false);
+    let before = current.as_ref().map_or(0, |task| step.state.tasks[task].compactions_before);
+    if compactions - before >= step.state.limits.compaction.hand_over_after.max(1) {
+        return attempt::order_stop(step, id, Cause::Compacted, false);
     }
-    let able = traits(turn.state, id);
+    let able = traits(step.state, id);
     if able.reinjects {
         return;
     }
     if able.takes_messages {
-        let text = notice(turn.state, id);
-        tell(turn, id, text, true);
+        let text = notice(step.state, id);
+        tell(step, id, text, true);
     } else {
-        attempt::order_stop(turn, id, Cause::Compacted, false);
+        attempt::order_stop(step, id, Cause::Compacted, false);
     }
 }
 
@@ -204,31 +204,31 @@ fn notice(state: &State, id: AttemptId) -> String {
     brief::reinject(&facts)
 }
 
-/// A compaction that was prepared for is over: the agent goes on, or another has taken over.
-pub(super) fn compaction_over(turn: &mut Turn<'_>, attempt: AttemptId, compaction_number: u32) {
-    let (full_reload, progress) = (reloads(compaction_number), Progress::of(turn.state));
+/// A compaction that was prepared for is over: the agent continues, or another has taken over.
+pub(super) fn compaction_over(step: &mut OpenStep<'_>, attempt: AttemptId, compaction_number: u32) {
+    let (full_reload, progress) = (reloads(compaction_number), Progress::of(step.state));
     let over = CompactionOver { attempt, compaction_number, full_reload, progress };
-    turn.emit_attempt(attempt, SessionEvent::CompactionComplete(over));
+    step.emit_attempt(attempt, SessionEvent::CompactionComplete(over));
 }
 
-fn on_task(turn: &mut Turn<'_>, id: AttemptId) {
-    if cli_session(turn.state, id).astray.is_some() {
-        turn.emit_attempt(id, SessionEvent::AgentOnTask { attempt: id });
+fn on_task(step: &mut OpenStep<'_>, id: AttemptId) {
+    if cli_session(step.state, id).astray.is_some() {
+        step.emit_attempt(id, SessionEvent::AgentOnTask { attempt: id });
     }
 }
 
 /// An agent spoke of its task: whatever it forgot, it is at it.
-pub(super) fn reported(turn: &mut Turn<'_>, id: AttemptId) {
-    team::answered(turn, id);
-    if turn.state.attempts.get(&id).is_some_and(|found| found.cli_session.astray.is_some()) {
-        on_task(turn, id);
+pub(super) fn reported(step: &mut OpenStep<'_>, id: AttemptId) {
+    team::answered(step, id);
+    if step.state.attempts.get(&id).is_some_and(|found| found.cli_session.astray.is_some()) {
+        on_task(step, id);
     }
 }
 
-fn called(turn: &mut Turn<'_>, id: AttemptId, calls: u64) {
-    let Some(astray) = cli_session(turn.state, id).astray else { return };
+fn called(step: &mut OpenStep<'_>, id: AttemptId, calls: u64) {
+    let Some(astray) = cli_session(step.state, id).astray else { return };
     if calls.saturating_sub(astray.calls) >= ON_TASK_CALLS {
-        lost_its_thread(turn, id);
+        lost_its_thread(step, id);
     }
 }
 
@@ -240,77 +240,77 @@ pub(super) fn astray_at(state: &State, id: AttemptId) -> Option<Time> {
 }
 
 /// Not seen at its task since a compaction: it is told once more where it can be, then handed over.
-pub(super) fn lost_its_thread(turn: &mut Turn<'_>, id: AttemptId) {
-    let Some(astray) = cli_session(turn.state, id).astray else { return };
-    if turn.state.attempts[&id].stop.is_some() {
+pub(super) fn lost_its_thread(step: &mut OpenStep<'_>, id: AttemptId) {
+    let Some(astray) = cli_session(step.state, id).astray else { return };
+    if step.state.attempts[&id].stop.is_some() {
         return;
     }
-    if astray.told_again || !traits(turn.state, id).takes_messages {
-        return attempt::order_stop(turn, id, Cause::Compacted, false);
+    if astray.told_again || !traits(step.state, id).takes_messages {
+        return attempt::order_stop(step, id, Cause::Compacted, false);
     }
-    remind(turn, id, "You have not been seen at your task since your context was compacted.");
+    remind(step, id, "You have not been seen at your task since your context was compacted.");
 }
 
-/// An agent goes round in circles. The first time it is told where it listens; the second time without a report in between it is
+/// An agent loops. The first time it is told where it listens; the second time without a report in between it is
 /// stopped, and a fresh agent is told what did not work. The message does not quote what a tool printed: that is no word of ours.
-fn stalled(turn: &mut Turn<'_>, id: AttemptId, times: u32, words: &str, printed: &str) {
-    if turn.state.attempts[&id].stop.is_some() {
+fn stalled(step: &mut OpenStep<'_>, id: AttemptId, times: u32, words: &str, printed: &str) {
+    if step.state.attempts[&id].stop.is_some() {
         return;
     }
-    let again = cli_session(turn.state, id).circled;
+    let again = cli_session(step.state, id).circled;
     let printed = format!("{words}, which ended with: {printed}");
-    turn.emit_attempt(id, SessionEvent::AgentStalled(AgentStalled { attempt: id, times, words: printed }));
+    step.emit_attempt(id, SessionEvent::AgentStalled(AgentStalled { attempt: id, times, words: printed }));
     if again {
-        return attempt::order_stop(turn, id, Cause::StalledNoProgress, false);
+        return attempt::order_stop(step, id, Cause::StalledNoProgress, false);
     }
-    if !hears(turn.state, id) {
+    if !hears(step.state, id) {
         return;
     }
     let text = format!(
         "You are going round in circles: {words}. Stop repeating it. Say what you have learned, then try something different; if \
-         only a person can help, ask with rekindle (ask), and if it cannot be done, report it (task_fail). If this goes on you \
+         only a person can help, ask with rekindle (ask), and if it cannot be done, report it (task_fail). If this continues you \
          will be replaced."
     );
-    tell(turn, id, text, false);
+    tell(step, id, text, false);
 }
 
-fn failed(turn: &mut Turn<'_>, id: AttemptId, failure: Failure) {
+fn failed(step: &mut OpenStep<'_>, id: AttemptId, failure: Failure) {
     let cause = failure.cause().unwrap_or(Cause::StalledNoProgress);
     let runaway = failure.runaway;
-    turn.emit_attempt(id, SessionEvent::AgentFailed { attempt: id, failure });
+    step.emit_attempt(id, SessionEvent::AgentFailed { attempt: id, failure });
     if runaway {
-        attempt::order_stop(turn, id, cause, false);
+        attempt::order_stop(step, id, cause, false);
     }
 }
 
 /// An agent ended its turn. One that waits for messages is told what is still open, once, and else let go.
-fn turn_ended(turn: &mut Turn<'_>, id: AttemptId, ok: bool) {
-    turn.emit_attempt(id, SessionEvent::TurnEnded { attempt: id, ok });
-    after_turn(turn, id);
+fn turn_ended(step: &mut OpenStep<'_>, id: AttemptId, ok: bool) {
+    step.emit_attempt(id, SessionEvent::TurnEnded { attempt: id, ok });
+    after_turn(step, id);
 }
 
 /// What follows when an agent's turn is over and nothing of it is being proven.
-pub(super) fn after_turn(turn: &mut Turn<'_>, id: AttemptId) {
-    let Some(found) = turn.state.attempts.get(&id) else { return };
+pub(super) fn after_turn(step: &mut OpenStep<'_>, id: AttemptId) {
+    let Some(found) = step.state.attempts.get(&id) else { return };
     let known = &found.cli_session;
     let waits = found.is_live() && found.stop.is_none() && known.turn_ended.is_some() && !known.input_closed;
-    if !waits || !traits(turn.state, id).takes_messages {
+    if !waits || !traits(step.state, id).takes_messages {
         return;
     }
-    let open = turn.state.open_tasks(id);
-    if open.iter().any(|task| turn.state.tasks[task].is_being_proven()) {
+    let open = step.state.open_tasks(id);
+    if open.iter().any(|task| step.state.tasks[task].is_being_proven()) {
         return;
     }
-    if open.is_empty() && team::hand_next(turn, id) {
+    if open.is_empty() && team::hand_next(step, id) {
         return;
     }
-    let Some(known) = turn.state.attempts.get(&id).map(|found| &found.cli_session) else { return };
-    let asked = open.iter().any(|task| turn.state.open_question(task).is_some());
+    let Some(known) = step.state.attempts.get(&id).map(|found| &found.cli_session) else { return };
+    let asked = open.iter().any(|task| step.state.open_question(task).is_some());
     if open.is_empty() || asked || known.failure.is_some() || known.preparing.is_some() || !remindable(known) {
-        turn.emit_attempt(id, SessionEvent::InputClosed { attempt: id });
+        step.emit_attempt(id, SessionEvent::InputClosed { attempt: id });
         return;
     }
-    remind(turn, id, "You ended your turn.");
+    remind(step, id, "You ended your turn.");
 }
 
 /// Whether a reminder may still help: not twice without a report in between, and not for ever.
@@ -319,16 +319,16 @@ fn remindable(known: &CliSession) -> bool {
 }
 
 /// Tells an agent what is open and how to report it.
-fn remind(turn: &mut Turn<'_>, id: AttemptId, why: &str) {
-    let open = turn.state.open_tasks(id);
-    let current = open.iter().find(|task| turn.state.tasks[*task].state == TaskState::InProgress).or(open.first());
+fn remind(step: &mut OpenStep<'_>, id: AttemptId, why: &str) {
+    let open = step.state.open_tasks(id);
+    let current = open.iter().find(|task| step.state.tasks[*task].state == TaskState::InProgress).or(open.first());
     let Some(current) = current else { return };
-    let title = turn.state.plan_task(current).map(|task| task.title.clone()).unwrap_or_default();
-    let checks = match turn.state.tasks[current].evidence.as_ref().filter(|evidence| !evidence.passed()) {
+    let title = step.state.plan_task(current).map(|task| task.title.clone()).unwrap_or_default();
+    let checks = match step.state.tasks[current].evidence.as_ref().filter(|evidence| !evidence.passed()) {
         Some(evidence) => format!(" Its last check did not pass: {}.", evidence.complaint()),
         None => String::new(),
     };
-    let tool = match turn.state.attempts[&id].role {
+    let tool = match step.state.attempts[&id].role {
         Role::Critic => Some("review"),
         Role::Auditor | Role::HealthAuditor => Some("audit"),
         Role::Developer | Role::Remediation => None,
@@ -344,41 +344,41 @@ fn remind(turn: &mut Turn<'_>, id: AttemptId, why: &str) {
              cannot be done. An end without a report counts as a failed attempt."
         ),
     };
-    tell(turn, id, what, true);
+    tell(step, id, what, true);
 }
 
 /// Puts a message for a running agent down; it is delivered once this is durable.
-pub(super) fn tell(turn: &mut Turn<'_>, id: AttemptId, text: String, reminder: bool) {
-    let number = cli_session(turn.state, id).told.last().map_or(1, |told| told.number + 1);
-    turn.emit_attempt(id, SessionEvent::AgentTold { attempt: id, number, text, reminder, tell: None });
+pub(super) fn tell(step: &mut OpenStep<'_>, id: AttemptId, text: String, reminder: bool) {
+    let number = cli_session(step.state, id).told.last().map_or(1, |told| told.number + 1);
+    step.emit_attempt(id, SessionEvent::AgentTold { attempt: id, number, text, reminder, tell: None });
 }
 
 /// The same for a person's message.
-pub(super) fn carry(turn: &mut Turn<'_>, id: AttemptId, text: String, tell: u64) {
-    let number = cli_session(turn.state, id).told.last().map_or(1, |told| told.number + 1);
-    turn.emit_attempt(id, SessionEvent::AgentTold { attempt: id, number, text, reminder: false, tell: Some(tell) });
+pub(super) fn carry(step: &mut OpenStep<'_>, id: AttemptId, text: String, tell: u64) {
+    let number = cli_session(step.state, id).told.last().map_or(1, |told| told.number + 1);
+    step.emit_attempt(id, SessionEvent::AgentTold { attempt: id, number, text, reminder: false, tell: Some(tell) });
 }
 
 /// Tells an agent that still works what a person answered.
-pub(super) fn answered(turn: &mut Turn<'_>, id: AttemptId, question: &str, answer: &str) {
-    let Some(found) = turn.state.attempts.get(&id) else { return };
+pub(super) fn answered(step: &mut OpenStep<'_>, id: AttemptId, question: &str, answer: &str) {
+    let Some(found) = step.state.attempts.get(&id) else { return };
     let hears = found.is_live() && found.stop.is_none() && !found.cli_session.input_closed;
-    if hears && traits(turn.state, id).takes_messages {
-        tell(turn, id, format!("Your question \"{question}\" was answered: {answer}"), false);
+    if hears && traits(step.state, id).takes_messages {
+        tell(step, id, format!("Your question \"{question}\" was answered: {answer}"), false);
     }
 }
 
 /// What an agent that has ended left of its own session, and its last measures.
 pub(super) fn session_closed(
-    turn: &mut Turn<'_>,
+    step: &mut OpenStep<'_>,
     id: AttemptId,
     measure: Measure,
     (transcript, cut_off, under_way): (Transcript, Option<String>, UnderWay),
 ) -> Reply {
-    if !turn.state.attempts.get(&id).is_some_and(Attempt::is_live) {
+    if !step.state.attempts.get(&id).is_some_and(Attempt::is_live) {
         return Reply::Already;
     }
-    note_measure(turn, id, measure);
-    turn.emit_attempt(id, SessionEvent::SessionClosed(SessionClosed { attempt: id, transcript, cut_off, under_way }));
+    note_measure(step, id, measure);
+    step.emit_attempt(id, SessionEvent::SessionClosed(SessionClosed { attempt: id, transcript, cut_off, under_way }));
     Reply::Accepted
 }

@@ -2,7 +2,7 @@
 //! next task of its name instead of a new process.
 
 use super::schedule::{Occupied, ready};
-use super::{About, Turn, gate, health, report, stream, usage};
+use super::{About, OpenStep, gate, health, report, stream, usage};
 use crate::event::{SessionEvent, TaskEvent, TeamStanding};
 use crate::ids::{AttemptId, TaskId};
 use crate::plan::PlanTask;
@@ -14,7 +14,6 @@ use crate::time::Time;
 /// How long an agent has to answer a status check.
 const ANSWER_MS: u64 = 30_000;
 
-/// How all living agents stand.
 pub(super) fn standing(state: &State) -> TeamStanding {
     let mut team = TeamStanding::default();
     for class in state.live_attempts().filter_map(|(id, _)| class_of(state, id)) {
@@ -28,52 +27,52 @@ pub(super) fn standing(state: &State) -> TeamStanding {
 }
 
 /// Whether an agent that shows nothing is asked before it counts as hung: one that was taken over after a restart and takes
-/// messages, once. The evidence goes on being looked at: whoever shows something is not asked about again.
-pub(super) fn asks_first(turn: &mut Turn<'_>, id: AttemptId) -> bool {
-    let Some(found) = turn.state.attempts.get(&id) else { return false };
+/// messages, once. The evidence is still looked at: whoever shows something is not asked about again.
+pub(super) fn asks_first(step: &mut OpenStep<'_>, id: AttemptId) -> bool {
+    let Some(found) = step.state.attempts.get(&id) else { return false };
     if let Some(asked) = found.cli_session.status_asked {
-        return turn.now.since_ms(asked) < ANSWER_MS;
+        return step.now.since_ms(asked) < ANSWER_MS;
     }
-    if !found.cli_session.adopted || !stream::hears(turn.state, id) {
+    if !found.cli_session.adopted || !stream::hears(step.state, id) {
         return false;
     }
-    turn.emit_attempt(id, SessionEvent::StatusAsked { attempt: id });
+    step.emit_attempt(id, SessionEvent::StatusAsked { attempt: id });
     let text = "Status check after a restart of the coordinator: report your current task state. Save a checkpoint of your \
-                task with rekindle now, then go on with it.";
-    stream::tell(turn, id, text.to_owned(), false);
+                task with rekindle now, then continue.";
+    stream::tell(step, id, text.to_owned(), false);
     true
 }
 
 /// An agent that was asked how it stands showed that it is there.
-pub(super) fn answered(turn: &mut Turn<'_>, id: AttemptId) {
-    if turn.state.attempts.get(&id).is_some_and(|found| found.cli_session.status_asked.is_some()) {
-        turn.emit_attempt(id, SessionEvent::StatusAnswered { attempt: id });
+pub(super) fn answered(step: &mut OpenStep<'_>, id: AttemptId) {
+    if step.state.attempts.get(&id).is_some_and(|found| found.cli_session.status_asked.is_some()) {
+        step.emit_attempt(id, SessionEvent::StatusAnswered { attempt: id });
     }
 }
 
 /// Gives every idle agent the next ready task of its name.
-pub(super) fn use_idle(turn: &mut Turn<'_>) {
-    let live: Vec<AttemptId> = turn.state.live_attempts().map(|(id, _)| id).collect();
+pub(super) fn use_idle(step: &mut OpenStep<'_>) {
+    let live: Vec<AttemptId> = step.state.live_attempts().map(|(id, _)| id).collect();
     for id in live {
-        hand_next(turn, id);
+        hand_next(step, id);
     }
 }
 
 /// Gives an idle agent the next ready task of its name by a message. Whether it did.
-pub(super) fn hand_next(turn: &mut Turn<'_>, id: AttemptId) -> bool {
-    let Some(task) = next_for(turn.state, id, turn.now) else { return false };
-    let Some(text) = turn.state.plan_task(&task).map(words) else { return false };
-    if !usage::may_dispatch(turn) {
+pub(super) fn hand_next(step: &mut OpenStep<'_>, id: AttemptId) -> bool {
+    let Some(task) = next_for(step.state, id, step.now) else { return false };
+    let Some(text) = step.state.plan_task(&task).map(words) else { return false };
+    if !usage::may_dispatch(step) {
         return false;
     }
     let about = About { attempt: Some(id), task: Some(task.clone()), epoch: None };
-    turn.emit(about, TaskEvent::TaskAssigned { attempt: id });
-    report::begin(turn, id, &task);
-    stream::tell(turn, id, text, false);
+    step.emit(about, TaskEvent::TaskAssigned { attempt: id });
+    report::begin(step, id, &task);
+    stream::tell(step, id, text, false);
     true
 }
 
-/// The task that an idle agent goes on with: one that it would be started for, that nobody was at before.
+/// The task that an idle agent takes next: one that it would be started for and that has had no agent.
 fn next_for(state: &State, id: AttemptId, now: Time) -> Option<TaskId> {
     let goes_on = state.run.as_ref().is_some_and(|run| run.phase == RunPhase::Running) && state.held.is_none();
     let reviewed = state.reviews(Role::Critic) || state.reviews(Role::Auditor);

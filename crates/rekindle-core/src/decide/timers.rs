@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Reply, Turn, attempt, gate, hold, placed, session, stream, usage};
+use super::{OpenStep, Reply, attempt, gate, hold, placed, session, stream, usage};
 use crate::cause::Cause;
 use crate::event::AttemptEvent;
 use crate::ids::AttemptId;
@@ -28,7 +28,7 @@ enum Timer {
     HandOver(AttemptId),
     /// A stop that was ordered has not come to an end.
     StopOverdue(AttemptId),
-    /// A run that waits for its allowance goes on.
+    /// A run that waits for its allowance continues.
     Resume,
     /// A machine that refused something is tried again.
     TryMachine,
@@ -68,24 +68,24 @@ pub fn next_deadline_but(state: &State, decided_at: Time, gone: &BTreeSet<Attemp
     due.map(|(time, _)| time).min()
 }
 
-pub(super) fn fire_due(turn: &mut Turn<'_>, gone: &BTreeSet<AttemptId>) -> Reply {
-    let now = turn.now;
-    let due = deadlines(turn.state).filter(|(time, timer)| *time <= now && !timer.is_of(gone));
+pub(super) fn fire_due(step: &mut OpenStep<'_>, gone: &BTreeSet<AttemptId>) -> Reply {
+    let now = step.now;
+    let due = deadlines(step.state).filter(|(time, timer)| *time <= now && !timer.is_of(gone));
     let mut due: Vec<Timer> = due.map(|(_, timer)| timer).collect();
     due.sort();
     due.dedup();
     for timer in due {
         match timer {
-            Timer::TaskTimeout(id) => time_out(turn, id),
-            Timer::AfterResult(id) => attempt::order_stop(turn, id, Cause::HungAfterResult, false),
-            Timer::Astray(id) => stream::lost_its_thread(turn, id),
-            Timer::HandOver(id) => attempt::order_stop(turn, id, Cause::ContextExhausted, false),
-            Timer::StopOverdue(id) => attempt::repeat_stop(turn, id),
-            Timer::Resume => session::go_on_by_itself(turn),
-            Timer::TryMachine => hold::release(turn),
-            Timer::PauseStop(id) => attempt::order_stop(turn, id, Cause::StoppedByOperator, false),
+            Timer::TaskTimeout(id) => time_out(step, id),
+            Timer::AfterResult(id) => attempt::order_stop(step, id, Cause::HungAfterResult, false),
+            Timer::Astray(id) => stream::lost_its_thread(step, id),
+            Timer::HandOver(id) => attempt::order_stop(step, id, Cause::ContextExhausted, false),
+            Timer::StopOverdue(id) => attempt::repeat_stop(step, id),
+            Timer::Resume => session::go_on_by_itself(step),
+            Timer::TryMachine => hold::release(step),
+            Timer::PauseStop(id) => attempt::order_stop(step, id, Cause::StoppedByOperator, false),
             Timer::ActOnOrders => {
-                placed::act_on_due(turn);
+                placed::act_on_due(step);
             }
             Timer::MayStart => {}
         }
@@ -93,17 +93,17 @@ pub(super) fn fire_due(turn: &mut Turn<'_>, gone: &BTreeSet<AttemptId>) -> Reply
     Reply::Accepted
 }
 
-fn time_out(turn: &mut Turn<'_>, id: AttemptId) {
-    let Some(found) = turn.state.attempts.get(&id) else {
+fn time_out(step: &mut OpenStep<'_>, id: AttemptId) {
+    let Some(found) = step.state.attempts.get(&id) else {
         return;
     };
     let role = found.role;
     // Of several tasks under way, the one that is over its time: each may have a limit that the plan gave it.
-    let over = |task: &crate::ids::TaskId| task_deadline(turn.state, id, task).is_some_and(|at| at <= turn.now);
-    let task = turn.state.open_tasks(id).into_iter().find(over);
-    let timeout_ms = task.map_or(0, |task| timeout_ms(turn.state, id, &task));
-    turn.emit_attempt(id, AttemptEvent::RoleTimeout { role, attempt: id, timeout_ms });
-    attempt::order_stop(turn, id, Cause::TimedOut, false);
+    let over = |task: &crate::ids::TaskId| task_deadline(step.state, id, task).is_some_and(|at| at <= step.now);
+    let task = step.state.open_tasks(id).into_iter().find(over);
+    let timeout_ms = task.map_or(0, |task| timeout_ms(step.state, id, &task));
+    step.emit_attempt(id, AttemptEvent::RoleTimeout { role, attempt: id, timeout_ms });
+    attempt::order_stop(step, id, Cause::TimedOut, false);
 }
 
 fn deadlines(state: &State) -> impl Iterator<Item = (Time, Timer)> {

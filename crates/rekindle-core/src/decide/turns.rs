@@ -7,31 +7,26 @@ use crate::state::State;
 use crate::time::Time;
 
 /// Whether the plan's health commands have to say something before anything begins.
-#[must_use]
 pub fn waits_for_health(state: &State) -> bool {
     health::baseline_missing(state)
 }
 
 /// Whether recent completions are looked at again before anything new begins.
-#[must_use]
 pub fn waits_for_validation(state: &State) -> bool {
     schedule::validation_open(state)
 }
 
 /// Tasks that could begin now if there were a slot, in the order in which they would.
-#[must_use]
 pub fn ready(state: &State, now: Time) -> Vec<TaskId> {
     schedule::ready(state, now).cloned().collect()
 }
 
 /// Which `[agents.NAME]` runs a task.
-#[must_use]
 pub fn agent_program(state: &State, task: &TaskId) -> String {
     schedule::cli_for(state, task)
 }
 
 /// The accounts that could carry a task, its own first.
-#[must_use]
 pub fn accounts(state: &State, task: &TaskId) -> Vec<String> {
     gate::accounts(state, task)
 }

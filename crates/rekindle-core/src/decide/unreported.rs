@@ -2,7 +2,7 @@
 //! now prove it; where they cannot tell, a person is asked, and so is one when the agent keeps ending in a question.
 
 use super::stream::WORDS_MAX;
-use super::{Reply, Turn, review, strategy};
+use super::{OpenStep, Reply, review, strategy};
 use crate::cause::Cause;
 use crate::event::{AgentSaid, PersonEvent, SessionEvent, TaskEvent};
 use crate::ids::{AttemptId, QuestionId, TaskId};
@@ -16,20 +16,20 @@ const DONE: &str = "done";
 
 /// What the end of an attempt is put down to whose process ended with code 0 although a task of it is open; nothing while its
 /// checks are run first.
-pub(super) fn cause(turn: &mut Turn<'_>, id: AttemptId) -> Option<Cause> {
-    let Some(found) = turn.state.attempts.get(&id) else { return Some(Cause::ExitedIncomplete) };
-    if !by_its_own_choice(found) || strategy::lacks_report(turn.state, found, &Cause::ExitedIncomplete) {
+pub(super) fn cause(step: &mut OpenStep<'_>, id: AttemptId) -> Option<Cause> {
+    let Some(found) = step.state.attempts.get(&id) else { return Some(Cause::ExitedIncomplete) };
+    if !by_its_own_choice(found) || strategy::lacks_report(step.state, found, &Cause::ExitedIncomplete) {
         return Some(Cause::ExitedIncomplete);
     }
     let looked = found.cli_session.looked;
-    let open = turn.state.open_tasks(id).into_iter();
-    let open: Vec<TaskId> = open.filter(|task| turn.state.tasks[task].state == TaskState::InProgress).collect();
+    let open = step.state.open_tasks(id).into_iter();
+    let open: Vec<TaskId> = open.filter(|task| step.state.tasks[task].state == TaskState::InProgress).collect();
     if !looked && !found.role.reviews() {
-        let words = words_of(turn.state, id);
-        let shown: Vec<TaskId> = open.iter().filter(|task| may_be_done(turn.state, id, task)).cloned().collect();
+        let words = words_of(step.state, id);
+        let shown: Vec<TaskId> = open.iter().filter(|task| may_be_done(step.state, id, task)).cloned().collect();
         for task in &shown {
             let result = words.clone();
-            turn.emit_task(
+            step.emit_task(
                 task,
                 TaskEvent::TaskClaimed { attempt: id, door: Channel::Unreported, result, verdict: None },
             );
@@ -38,12 +38,12 @@ pub(super) fn cause(turn: &mut Turn<'_>, id: AttemptId) -> Option<Cause> {
             return None;
         }
     }
-    match open.first().cloned().filter(|_| asks(turn.state, id)) {
+    match open.first().cloned().filter(|_| asks(step.state, id)) {
         Some(task) => {
-            let text = words_of(turn.state, id).unwrap_or_default();
+            let text = words_of(step.state, id).unwrap_or_default();
             let context =
                 format!("its agent ended its turn with this question and no report; task {task} waits for you");
-            ask(turn, id, &task, text, context, false);
+            ask(step, id, &task, text, context, false);
             Some(Cause::WaitingForInput)
         }
         None => Some(Cause::ExitedIncomplete),
@@ -67,17 +67,17 @@ fn words_of(state: &State, id: AttemptId) -> Option<String> {
 }
 
 /// The checks of such work passed: it is taken where one of them failed before, and else a person is asked.
-pub(super) fn passed(turn: &mut Turn<'_>, id: &TaskId, claim: &Claim, unproven: bool) {
-    let task = &turn.state.tasks[id];
+pub(super) fn passed(step: &mut OpenStep<'_>, id: &TaskId, claim: &Claim, unproven: bool) {
+    let task = &step.state.tasks[id];
     let baseline = task.workflow.baseline.clone().unwrap_or_else(|| Baseline {
         failed: None,
         unknown: Some("they were not run before the work began".to_owned()),
     });
     // Work whose agent asks for more is not taken behind the person's back.
     let question = claim.result.as_deref().is_some_and(last_words::ends_in_question);
-    let leaves_work = turn.state.attempts.get(&claim.attempt).is_some_and(|found| found.cli_session.leaves_work);
+    let leaves_work = step.state.attempts.get(&claim.attempt).is_some_and(|found| found.cli_session.leaves_work);
     match &baseline.failed {
-        Some(_) if !unproven && !question => review::proven(turn, id, claim.result.clone(), false),
+        Some(_) if !unproven && !question => review::proven(step, id, claim.result.clone(), false),
         _ if leaves_work => {}
         _ => {
             let why = match (unproven, &baseline.unknown) {
@@ -96,7 +96,7 @@ pub(super) fn passed(turn: &mut Turn<'_>, id: &TaskId, claim: &Claim, unproven: 
                 "Is task {id} done? Its agent ended its turn without a report and {said}. `{DONE}` takes the work as it is; any \
                  other answer goes to the agent."
             );
-            ask(turn, claim.attempt, id, text, why, true);
+            ask(step, claim.attempt, id, text, why, true);
         }
     }
 }
@@ -118,38 +118,38 @@ fn asks(state: &State, id: AttemptId) -> bool {
                 .is_some_and(|before| !before.cli_session.asked && by_its_own_choice(before) && question(before)))
 }
 
-fn ask(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId, text: String, context: String, takes_work: bool) {
-    let question = QuestionId(turn.state.last_question + 1);
+fn ask(step: &mut OpenStep<'_>, id: AttemptId, task: &TaskId, text: String, context: String, takes_work: bool) {
+    let question = QuestionId(step.state.last_question + 1);
     let options = if takes_work { vec![DONE.to_owned()] } else { Vec::new() };
-    let agent = turn.state.attempts.get(&id).map(|found| found.agent.to_string()).unwrap_or_default();
+    let agent = step.state.attempts.get(&id).map(|found| found.agent.to_string()).unwrap_or_default();
     let alert = if takes_work { text.clone() } else { format!("{agent} asks about {task}: {text}") };
-    turn.emit_task(task, PersonEvent::QuestionAsked { id: question, attempt: id, text, options, context, takes_work });
+    step.emit_task(task, PersonEvent::QuestionAsked { id: question, attempt: id, text, options, context, takes_work });
     let done = takes_work.then(|| format!("rekindle answer {question} {DONE}"));
     let choices = done.into_iter().chain([format!("rekindle answer {question} TEXT")]).collect();
-    turn.emit_task(task, PersonEvent::PersonAlerted { text: alert, choices });
+    step.emit_task(task, PersonEvent::PersonAlerted { text: alert, choices });
 }
 
 /// A person answered: `done` to such a question takes the work, once its checks pass. Whether that was so.
-pub(super) fn answered(turn: &mut Turn<'_>, question: QuestionId, answer: &str) -> bool {
-    let Some(asked) = turn.state.questions.get(&question) else { return false };
+pub(super) fn answered(step: &mut OpenStep<'_>, question: QuestionId, answer: &str) -> bool {
+    let Some(asked) = step.state.questions.get(&question) else { return false };
     let (id, attempt) = (asked.task.clone(), asked.attempt);
     let done = asked.takes_work && answer.trim().eq_ignore_ascii_case(DONE);
-    let free = turn.state.tasks.get(&id).is_some_and(|task| {
+    let free = step.state.tasks.get(&id).is_some_and(|task| {
         let here = task.holder.is_none() || task.holder == Some(attempt);
         // Split since then: its parts are to be done, and the whole is looked at when they have ended.
-        let split = !task.workflow.parts.is_empty() && !turn.state.blockers_met(&id);
+        let split = !task.workflow.parts.is_empty() && !step.state.blockers_met(&id);
         here && !split && !task.state.is_terminal() && !task.is_being_proven()
     });
     if done && free {
-        let result = words_of(turn.state, attempt);
-        turn.emit_task(&id, TaskEvent::TaskClaimed { attempt, door: Channel::Operator, result, verdict: None });
+        let result = words_of(step.state, attempt);
+        step.emit_task(&id, TaskEvent::TaskClaimed { attempt, door: Channel::Operator, result, verdict: None });
     }
     done && free
 }
 
 /// Why a task that has used up its attempts failed, by what happened last.
-pub(super) fn limit_reason(turn: &Turn<'_>, id: &TaskId, role: Role, cause: &Cause) -> String {
-    let task = &turn.state.tasks[id];
+pub(super) fn limit_reason(step: &OpenStep<'_>, id: &TaskId, role: Role, cause: &Cause) -> String {
+    let task = &step.state.tasks[id];
     let check_fails = task.evidence.as_ref().is_some_and(|evidence| !evidence.passed()) && !role.reviews();
     if matches!(cause, Cause::Crashed { .. } | Cause::OutOfMemory { .. } | Cause::ShimLost) {
         return format!("{role}_crash_limit");
@@ -158,19 +158,19 @@ pub(super) fn limit_reason(turn: &Turn<'_>, id: &TaskId, role: Role, cause: &Cau
 }
 
 /// What a task's checks said before anybody worked on it. Only the attempt that holds it can tell, and only once.
-pub(super) fn baseline_seen(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId, baseline: Baseline) -> Reply {
+pub(super) fn baseline_seen(step: &mut OpenStep<'_>, id: AttemptId, task: &TaskId, baseline: Baseline) -> Reply {
     let wanted =
-        turn.state.tasks.get(task).is_some_and(|held| held.holder == Some(id) && held.workflow.baseline.is_none());
+        step.state.tasks.get(task).is_some_and(|held| held.holder == Some(id) && held.workflow.baseline.is_none());
     if wanted {
-        turn.emit_task(task, TaskEvent::BaselineSeen(baseline));
+        step.emit_task(task, TaskEvent::BaselineSeen(baseline));
         return Reply::Accepted;
     }
     Reply::Already
 }
 
 /// What an agent said last, where it is news.
-pub(super) fn said(turn: &mut Turn<'_>, said: AgentSaid) -> Reply {
-    let Some(found) = turn.state.attempts.get(&said.attempt).filter(|found| found.is_live()) else {
+pub(super) fn said(step: &mut OpenStep<'_>, said: AgentSaid) -> Reply {
+    let Some(found) = step.state.attempts.get(&said.attempt).filter(|found| found.is_live()) else {
         return Reply::Already;
     };
     let text = crate::text::tail_bytes(&said.text, last_words::KEPT_BYTES).trim().to_owned();
@@ -180,12 +180,12 @@ pub(super) fn said(turn: &mut Turn<'_>, said: AgentSaid) -> Reply {
         return Reply::Already;
     }
     let attempt = said.attempt;
-    turn.emit_attempt(attempt, SessionEvent::AgentSaid(AgentSaid { text, ..said }));
+    step.emit_attempt(attempt, SessionEvent::AgentSaid(AgentSaid { text, ..said }));
     Reply::Accepted
 }
 
 /// Why a task failed for good, with what its last agent said.
-pub(super) fn detail(turn: &Turn<'_>, id: &TaskId, told: String) -> String {
-    let holder = turn.state.tasks[id].holder.and_then(|holder| turn.state.attempts.get(&holder));
+pub(super) fn detail(step: &OpenStep<'_>, id: &TaskId, told: String) -> String {
+    let holder = step.state.tasks[id].holder.and_then(|holder| step.state.attempts.get(&holder));
     last_words::with(&told, holder.and_then(|found| last_words::short(&found.cli_session.last_words)).as_deref())
 }

@@ -39,10 +39,8 @@ pub enum AttemptEvent {
         /// Which try at the task.
         attempt: u32,
     },
-    /// The agent's process runs.
     AgentStarted {
         attempt: AttemptId,
-        /// The agent's process.
         pid: u32,
         shim_pid: u32,
         /// Bytes of its prompt that are neither the plan's words nor a record of the work.
@@ -52,7 +50,6 @@ pub enum AttemptEvent {
     /// A living agent was found and is supervised again.
     AgentAdopted {
         attempt: AttemptId,
-        /// The agent's process.
         pid: u32,
         shim_pid: u32,
     },
@@ -70,7 +67,6 @@ pub enum AttemptEvent {
     RoleTimeout {
         role: Role,
         attempt: AttemptId,
-        /// The limit that was passed.
         timeout_ms: u64,
     },
     /// No sign of life.
@@ -85,7 +81,6 @@ pub enum AttemptEvent {
         /// What its end will be put down to.
         #[serde(flatten)]
         cause: Cause,
-        /// Without grace.
         at_once: bool,
     },
     /// An agent ended by a signal or with a code other than 0, with work open.

@@ -13,7 +13,6 @@ pub enum Body {
     /// What happened in an agent's session.
     Session(SessionEvent),
     Task(TaskEvent),
-    /// What happened to proven work.
     Review(ReviewEvent),
     /// What happened to an account's gate.
     Gate(GateEvent),

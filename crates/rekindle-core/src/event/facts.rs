@@ -20,15 +20,12 @@ pub struct Recovery {
     pub events_reconciled: u32,
     /// Agents that were still alive and were adopted.
     pub adopted: u32,
-    /// Agents that had finished meanwhile.
     pub finished: u32,
-    /// Completions that are validated again.
     #[serde(default)]
     pub to_validate: u32,
     /// Time of the newest event before.
     #[serde(default)]
     pub saved_at: Time,
-    /// How far the run is.
     #[serde(default)]
     pub progress: Progress,
 }
@@ -52,27 +49,22 @@ pub struct Held {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pause {
     pub reason: PauseReason,
-    /// Usage left, where known.
     pub remaining_percent: Option<u8>,
-    /// When usage resets, where known.
     pub resets_at: Option<Time>,
-    /// When the run goes on by itself, where it does.
+    /// When the run resumes by itself, where it does.
     #[serde(default)]
     pub resumes_at: Option<Time>,
     /// Which try since the reset that comes then, from 1; 0 where the run waits for something else.
     #[serde(default)]
     pub probe: u32,
-    /// How far the run is.
     #[serde(default)]
     pub progress: Progress,
 }
 
-/// A paused run goes on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resume {
     /// How often by now.
     pub resume_count: u32,
-    /// Completions that are validated again.
     pub tasks_to_revalidate: u32,
     #[serde(default)]
     pub reason: Option<PauseReason>,
@@ -81,18 +73,16 @@ pub struct Resume {
 /// A compaction that was prepared for is over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactionOver {
-    /// The attempt that goes on: the same, or the one that took over.
+    /// The attempt that continues: the same, or the one that took over.
     pub attempt: AttemptId,
     /// Which compaction of the session this is.
     pub compaction_number: u32,
     /// Whether the whole plan was put before the agent again.
     pub full_reload: bool,
-    /// How far the run is.
     #[serde(default)]
     pub progress: Progress,
 }
 
-/// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finish {
     pub outcome: Outcome,
@@ -122,14 +112,12 @@ pub struct Added {
     /// Whether it repairs what the plan's health commands found.
     #[serde(default)]
     pub health: bool,
-    /// The attempt that goes on with it at once.
+    /// The attempt that continues it at once.
     #[serde(default)]
     pub holder: Option<AttemptId>,
 }
 
 impl Added {
-    /// Whether a person added it.
-    #[must_use]
     pub fn is_by_hand(&self) -> bool {
         self.parent.is_none() && !self.health
     }
@@ -139,7 +127,6 @@ impl Added {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EnvironmentsDiffer {
     pub passed: Vec<String>,
-    /// Where something failed, and what.
     pub failed: Vec<FailedEnvironment>,
 }
 
@@ -163,11 +150,9 @@ pub struct UsageLeft {
 /// The branch that a run's accepted work goes to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkBranch {
-    /// Its name.
     pub branch: String,
     /// The commit that it was at.
     pub base: String,
-    /// What a person should know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -217,7 +202,7 @@ pub struct AgentCompacted {
     pub calls: u64,
 }
 
-/// An agent goes round in circles: told of it where it listens, stopped where it does not.
+/// An agent loops: told of it where it listens, stopped where it does not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentStalled {
     pub attempt: AttemptId,
@@ -250,7 +235,6 @@ pub struct GateClosed {
     /// The question that a person has to answer.
     #[serde(default)]
     pub question: Option<QuestionId>,
-    /// How often in a row.
     pub strikes: u32,
     /// The reset that was named, where one was.
     #[serde(default)]
@@ -272,7 +256,6 @@ pub struct CompactionNear {
     pub attempt: AttemptId,
     /// Which compaction of the session this is.
     pub compaction_number: u32,
-    /// Context left in percent.
     pub context_remaining: u8,
 }
 

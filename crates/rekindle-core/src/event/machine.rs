@@ -11,7 +11,6 @@ use crate::time::Time;
 pub enum MachineEvent {
     /// The machine is short of something: nothing new is started until it no longer is.
     StartsHeld(Held),
-    /// The machine has room again.
     StartsReleased {},
     /// The machine slept, or its wall clock was set.
     ClockMoved(ClockSeen),

@@ -154,7 +154,6 @@ names! {
 }
 
 /// Every name that readers of the log may see; those that carry a role once for each.
-#[must_use]
 pub fn names() -> Vec<String> {
     let by_role = |tag: &str| matches!(tag, "dispatched" | "redispatched" | "role_timeout");
     let mut names = Vec::new();

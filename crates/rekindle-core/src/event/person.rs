@@ -14,7 +14,6 @@ pub enum PersonEvent {
         id: QuestionId,
         attempt: AttemptId,
         text: String,
-        /// Answers to choose from.
         options: Vec<String>,
         /// What a person needs to know.
         context: String,
@@ -30,10 +29,8 @@ pub enum PersonEvent {
     NoteRecorded {
         text: String,
     },
-    /// A person should look.
     PersonAlerted {
         text: String,
-        /// The commands to choose from.
         choices: Vec<String>,
     },
     /// A person has a message for the agent of a task.
@@ -71,7 +68,6 @@ pub enum PersonEvent {
     OrderPlaced {
         number: u64,
         order: Undoable,
-        /// When it is acted on.
         due: Time,
     },
     /// The moment is over: the order is acted on.

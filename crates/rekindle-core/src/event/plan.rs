@@ -15,7 +15,6 @@ pub struct PlanReloaded {
     pub changed: Vec<ChangedTask>,
     /// Tasks that it no longer has. Their work is kept.
     pub removed: Vec<TaskId>,
-    /// The rest of the plan.
     pub plan: PlanHead,
 }
 
@@ -32,14 +31,10 @@ pub struct PlanHead {
     pub hash: String,
 }
 
-/// A task that was changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangedTask {
-    /// As it is now, whole.
     pub task: PlanTask,
-    /// What is different.
     pub parts: Vec<ChangedPart>,
-    /// What follows for its work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follow: Option<Follow>,
     /// Complete tasks behind it that are proven again when it is complete.
@@ -89,19 +84,16 @@ pub enum ChangedPart {
 
 impl ChangedPart {
     /// Whether other work is asked for.
-    #[must_use]
     pub fn is_work(self) -> bool {
         matches!(self, Self::Title | Self::Text | Self::Reading | Self::Role | Self::Done | Self::Restored)
     }
 
     /// Whether the same work is proven by something else.
-    #[must_use]
     pub fn is_proof(self) -> bool {
         matches!(self, Self::Checks | Self::Artifacts | Self::Environments)
     }
 
     /// As a person calls it.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Self::Title => "title",

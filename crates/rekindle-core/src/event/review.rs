@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use super::{EnvironmentsDiffer, HandedOn};
 use crate::review::{Disagreement, GivenVerdict, Merging, Rework};
 
-/// What happened to proven work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewEvent {

@@ -11,9 +11,7 @@ use crate::plan::Plan;
 pub enum RunEvent {
     /// A run began; the plan is pinned here.
     RunStarted {
-        /// The plan, whole.
         plan: Box<Plan>,
-        /// Where its file lies.
         plan_path: String,
         /// The git branch it was started on, in a repository.
         branch: Option<String>,
@@ -40,7 +38,6 @@ pub enum RunEvent {
     SessionPause(Pause),
     /// All agents of a paused run have ended.
     RunPaused {},
-    /// A paused run goes on.
     SessionResume(Resume),
     /// An operator opened work in a finished run; it can be continued.
     RunReopened {},

@@ -28,7 +28,7 @@ pub enum SessionEvent {
     },
     /// An agent's context was compacted: it has forgotten.
     AgentCompacted(AgentCompacted),
-    /// An agent goes round in circles.
+    /// An agent loops.
     AgentStalled(AgentStalled),
     /// After a compaction an agent was seen at its task again.
     AgentOnTask {

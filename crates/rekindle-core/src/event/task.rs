@@ -14,9 +14,8 @@ use crate::time::Time;
 pub enum TaskEvent {
     /// A task that is not in the plan's file: a part of a split, a repair, or one that a person added.
     TaskAdded(Box<Added>),
-    /// A person changed a task.
     TaskEdited(Box<ChangedTask>),
-    /// An idle agent goes on with another task of its name.
+    /// An idle agent continues with another task of its name.
     TaskAssigned {
         attempt: AttemptId,
     },
@@ -43,7 +42,6 @@ pub enum TaskEvent {
     },
     ChecksFinished {
         evidence: Evidence,
-        /// Whether it proves the claim.
         passed: bool,
     },
     TaskCompleted {
@@ -81,7 +79,6 @@ pub enum TaskEvent {
     },
     /// A task goes back into the queue.
     TaskRequeued {
-        /// Why the last attempt ended.
         #[serde(flatten)]
         cause: Cause,
         counted: bool,

@@ -35,7 +35,6 @@ pub struct Record {
 #[serde(rename_all = "snake_case")]
 pub enum Beginning {
     New,
-    /// An earlier session goes on.
     Resumed,
     /// The same session with a compacted context.
     Compacted,
@@ -47,13 +46,10 @@ pub enum Beginning {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
-    /// Not begun.
     Pending,
-    /// Being worked on.
     InProgress,
     /// Finished, as the session says.
     Completed,
-    /// Taken off the list.
     Deleted,
 }
 
@@ -81,7 +77,6 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum Fact {
-    /// A context began.
     Begun {
         how: Beginning,
     },
@@ -98,12 +93,10 @@ pub enum Fact {
         /// Bytes from its beginning.
         offset: u64,
     },
-    /// This session goes on with what an earlier one left.
+    /// This session continues what an earlier one left.
     Inherits {
-        /// The earlier session's key.
         session: String,
     },
-    /// The person's words.
     Prompt {
         /// As typed.
         text: String,
@@ -205,7 +198,6 @@ pub enum Fact {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
-    /// The person was asked something.
     Asked {
         call: String,
         /// The question, with its choices.
@@ -247,7 +239,6 @@ pub enum Fact {
         #[serde(default)]
         reason: String,
     },
-    /// The session was told again.
     ToldAgain {
         /// For which compaction; 0 for a resumed or a new session.
         compaction: u32,

@@ -125,7 +125,7 @@ fn last_words(session: &Session) -> String {
     let said = session.said.iter().rfind(|said| said.by.is_none()).map(|said| said.text.as_str());
     let ended = Some(session.last_words.as_str()).filter(|words| !words.is_empty() && !session.turn_open);
     let text = ended.or(said).unwrap_or(&session.last_words);
-    // The end is what goes on.
+    // The end is what continues.
     tail_sentences(text, LAST_WORDS_BYTES)
 }
 

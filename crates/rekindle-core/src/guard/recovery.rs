@@ -1,5 +1,5 @@
-//! What a session is told when it has forgotten, or when it goes on with what another left: where it stands, the most important
-//! first, in a bounded room; what rekindle itself has established; how to go on; and, when it is time, the whole plan.
+//! What a session is told when it has forgotten, or when it continues with what another left: where it stands, the most important
+//! first, in a bounded room; what rekindle itself has established; how to continue; and, when it is time, the whole plan.
 //!
 //! What was said and done stands behind a fence like in a brief, so that no line of it can pass for one of ours.
 

@@ -54,7 +54,7 @@ pub fn parts(text: &str) -> Vec<Part<'_>> {
         }
         let line = without_marks(whole);
         let entry = line.len() < whole.trim().len();
-        // A list goes on over blank lines, and what follows it is a paragraph of its own.
+        // A list continues over blank lines, and what follows it is a paragraph of its own.
         let goes_on = (listed && entry) || (!blank && listed == entry);
         if !goes_on && !found.is_empty() {
             paragraph += 1;

@@ -51,7 +51,6 @@ pub const COMMANDS_MAX: usize = 200;
 /// Questions kept.
 pub const QUESTIONS_MAX: usize = 50;
 
-/// Words of the person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prompt {
     pub at: u64,
@@ -66,11 +65,8 @@ pub enum After {
     /// Other words of its own, or nothing that is known.
     #[default]
     Nothing,
-    /// The person's words.
     Prompt,
-    /// A call that went well.
     Result,
-    /// A call that failed.
     Failure,
 }
 
@@ -81,7 +77,6 @@ pub enum Then {
     /// Nothing yet, or more words.
     #[default]
     Nothing,
-    /// The person spoke.
     Prompt,
     Called {
         /// The tool and what it was given.
@@ -89,7 +84,6 @@ pub enum Then {
     },
 }
 
-/// A message of the assistant.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Said {
@@ -98,11 +92,9 @@ pub struct Said {
     pub by: Option<String>,
     /// What came right before.
     pub after: After,
-    /// What came after.
     pub then: Then,
 }
 
-/// A call without an end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenCall {
     pub call: String,
@@ -121,7 +113,6 @@ pub struct Task {
     pub owner: Option<String>,
     /// Tasks that must be finished before.
     pub blocked_by: Vec<String>,
-    /// When it last changed.
     pub at: u64,
 }
 
@@ -138,7 +129,6 @@ pub struct Helper {
     /// How its work ended; nothing while it runs.
     pub outcome: Option<Outcome>,
     pub words: String,
-    /// When it last changed.
     pub at: u64,
 }
 
@@ -156,7 +146,6 @@ pub struct Written {
 pub struct Ran {
     pub call: String,
     pub line: String,
-    /// What went wrong.
     pub failure: Option<String>,
     /// The end of what it printed.
     pub printed: String,
@@ -177,7 +166,6 @@ pub struct Question {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retold {
     pub times: u32,
-    /// The compactions counted then.
     pub compaction: u32,
     pub process: Option<serde_json::Value>,
     /// Whether nothing but beginnings was heard since.
@@ -188,13 +176,11 @@ pub struct Retold {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Session {
-    /// The person's words.
     pub prompts: Vec<Prompt>,
     /// What the assistant said, in its order.
     pub said: Vec<Said>,
     /// Calls that began and have no end yet.
     pub open_calls: Vec<OpenCall>,
-    /// The last calls that ended.
     pub closed_calls: Vec<String>,
     /// What the transcript told of last; the same for hooks.
     pub after: (After, After),
@@ -220,9 +206,8 @@ pub struct Session {
     pub boundaries: u32,
     /// Whether nothing happened since the last notice: another one is about the same compaction.
     pub quiet: bool,
-    /// The program's last summary.
     pub summary: Option<String>,
-    /// What stopped it last, until it went on.
+    /// What stopped it last, until it continued.
     pub limit: Option<Prompt>,
     /// Percent of the context left, when it was last told.
     pub context_left: Option<u8>,
@@ -230,19 +215,18 @@ pub struct Session {
     pub usage_left: Option<u8>,
     /// Whether the person waits for the session.
     pub turn_open: bool,
-    /// Whether the person has typed something in this very session, not in one that it goes on with.
+    /// Whether the person has typed something in this very session, not in one that it continues.
     pub own_work: bool,
     pub last_words: String,
     /// How it ended: whether that was meant, and the program's word.
     pub ended: Option<(bool, String)>,
     /// When and for what it was told again.
     pub told: Retold,
-    /// Where the conversation is kept.
     pub transcript: Option<String>,
     /// How far that was read.
     pub read_to: u64,
     pub process: Option<serde_json::Value>,
-    /// Sessions that this one goes on with.
+    /// Sessions that this one continues.
     pub inherits: Vec<String>,
     /// When it was first heard of.
     pub first_at: u64,
@@ -355,7 +339,6 @@ impl Session {
         (listed.iter().filter(|status| **status == TaskStatus::Completed).count(), listed.len())
     }
 
-    /// Questions without an answer.
     pub fn open_questions(&self) -> impl Iterator<Item = &Question> {
         self.questions.iter().filter(|question| question.answer.is_none())
     }

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     Word,
-    /// Something set in quotation marks.
     Quoted,
     /// An identifier, a path, a flag, a version, an address, an abbreviation in capitals.
     Name,

@@ -8,7 +8,6 @@ use super::session::Session;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Chance<'a> {
     Begins(Beginning),
-    /// The person has typed something.
     Prompt(&'a str),
     Tool,
 }
@@ -17,7 +16,7 @@ pub enum Chance<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occasion {
     Compacted,
-    /// It goes on after a pause.
+    /// It continues after a pause.
     Resumed,
     /// It is a new one; the last one died with work open.
     Died,
@@ -25,14 +24,13 @@ pub enum Occasion {
     PersonSays,
     /// The transcript no longer holds what the state names.
     Missing,
-    /// The person wants a new session to go on with this one.
+    /// The person wants a new session to continue this one.
     Asked,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Telling {
     pub occasion: Occasion,
-    /// The compactions so far.
     pub compaction: u32,
     /// With the whole plan: after every second compaction, when what was lost adds up.
     pub full: bool,

@@ -23,7 +23,6 @@ const ESTIMATE_FACTOR: u64 = 2;
 /// Longest estimate that becomes a limit: a week.
 const ESTIMATE_MAX_MINUTES: u64 = 7 * 24 * 60;
 
-/// Reads `issues.jsonl`.
 pub(super) fn read(source: &Source) -> Result<Draft, ImportError> {
     let issues = issues(only_file(source))?;
     let mut draft = Draft::new(&*source.title);

@@ -11,12 +11,10 @@ pub(super) struct Entry {
     pub(super) below: String,
 }
 
-/// What an entry is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Kind {
     /// With its level; 0 for the text before the first entry.
     Heading(usize),
-    /// An item of a checklist.
     Item {
         /// Columns before its bullet.
         indent: usize,

@@ -65,12 +65,10 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// An empty plan to be.
     pub(super) fn new(title: impl Into<String>) -> Self {
         Draft { title: title.into(), ..Draft::default() }
     }
 
-    /// Notes something for the person.
     pub(super) fn remark(&mut self, text: impl Into<String>) {
         self.remarks.push(text.into());
     }

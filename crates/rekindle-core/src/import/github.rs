@@ -13,7 +13,6 @@ use super::{
 /// Words before `#12` that say that an issue waits for it.
 const WAITS: [&str; 4] = ["blocked by", "depends on", "requires", "after"];
 
-/// Reads the issues.
 pub(super) fn read(source: &Source) -> Result<Draft, ImportError> {
     let value: Value = serde_json::from_str(only_file(source)).map_err(|e| malformed(Format::GitHub, e.to_string()))?;
     let issues = value.as_array().ok_or_else(|| malformed(Format::GitHub, "it is not a list of issues"))?;

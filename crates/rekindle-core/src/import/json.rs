@@ -23,7 +23,6 @@ pub(super) fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
     value.get(field).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// A list of ids.
 pub(super) fn ids(value: &Value, field: &str) -> Vec<String> {
     list(value, field).iter().map(as_text).filter(|id| !id.is_empty()).collect()
 }

@@ -15,7 +15,6 @@ struct Outer {
     optional: bool,
 }
 
-/// Reads `tasks.md`.
 pub(super) fn read(source: &Source) -> Result<Draft, ImportError> {
     let mut draft = Draft::new(&*source.title);
     let entries = checklist::read(only_file(source));

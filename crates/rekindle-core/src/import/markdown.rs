@@ -32,7 +32,6 @@ const NOTE_MAX_BYTES: usize = 400;
 /// Most things that one remark names.
 const PASSED_MAX: usize = 12;
 
-/// Reads a document.
 pub(super) fn read(source: &Source) -> Result<Draft, ImportError> {
     let text = only_file(source).replace("\r\n", "\n").replace('\r', "\n");
     let text = boxes::written_out(text.trim_start_matches('\u{feff}'));
@@ -167,17 +166,10 @@ fn item(tree: &Tree<'_>, chosen: &Chosen, task: &TaskAt, labels: &[Field], notes
     let line = tree.node(task.node).line;
     match &task.origin {
         Origin::Heading => {
-            let boxes = tree.below(task.node).into_iter().filter_map(|below| match tree.node(below).kind {
-                Kind::Item { ticked, .. } => ticked,
-                Kind::Root
-                | Kind::Heading(_)
-                | Kind::Paragraph
-                | Kind::List { .. }
-                | Kind::Code { .. }
-                | Kind::Table
-                | Kind::Row(_)
-                | Kind::Other => None,
-            });
+            let boxes = tree
+                .below(task.node)
+                .into_iter()
+                .filter_map(|below| if let Kind::Item { ticked, .. } = tree.node(below).kind { ticked } else { None });
             let boxes: Vec<bool> = boxes.collect();
             if !item.done && !boxes.is_empty() && boxes.iter().all(|ticked| *ticked) {
                 item.done = true;

@@ -8,7 +8,6 @@ use super::{
     malformed, only_file,
 };
 
-/// Reads `tasks.md`.
 pub(super) fn read(source: &Source) -> Result<Draft, ImportError> {
     let mut draft = Draft::new(&*source.title);
     let (mut wave, mut section, mut items_in_wave) = (1, String::new(), 0);

@@ -8,7 +8,6 @@ use super::{
 };
 
 /// The format of a file, if it can be told.
-#[must_use]
 pub fn recognise(path: &str, text: &str) -> Option<Format> {
     let path = format!("/{}", path.replace('\\', "/"));
     let places = [

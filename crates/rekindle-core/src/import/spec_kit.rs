@@ -25,7 +25,6 @@ struct Phase {
     barrier: Vec<String>,
 }
 
-/// Reads `tasks.md`.
 pub(super) fn read(source: &Source) -> Result<Draft, ImportError> {
     let entries = checklist::read(only_file(source));
     let title = entries.iter().find(|entry| entry.kind == Kind::Heading(1));

@@ -12,7 +12,6 @@ use super::{
 /// The tag that is meant when nobody says which.
 const DEFAULT_TAG: &str = "master";
 
-/// Reads `tasks.json`.
 pub(super) fn read(source: &Source) -> Result<Draft, ImportError> {
     let value: Value =
         serde_json::from_str(only_file(source)).map_err(|e| malformed(Format::TaskMaster, e.to_string()))?;

@@ -16,7 +16,7 @@ use crate::{duration, ids::AgentName};
 pub(super) fn read(text: &str, outline: &Outline, list: usize, problems: &mut Problems) -> (Keys, Option<usize>) {
     let mut reader = KeyReader { text, outline, problems, keys: Keys::default(), seen: BTreeMap::new() };
     let (mut current, mut body) = (list, reader.read_list(list));
-    // Another marker (`*` after `-`) begins another list in Markdown; to a person the keys go on.
+    // Another marker (`*` after `-`) begins another list in Markdown; to a person it is the same list.
     while body.is_none()
         && let Some(next) = reader.keys_go_on_after(current)
     {

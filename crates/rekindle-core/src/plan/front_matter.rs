@@ -18,7 +18,6 @@ pub(super) struct Entry {
     pub(super) value: Value,
 }
 
-/// What stands behind a key.
 #[derive(Debug, PartialEq)]
 pub(super) enum Value {
     /// Nothing, or nothing yet.

@@ -46,17 +46,14 @@ impl Graph {
         Graph { blockers, dependants }
     }
 
-    /// How many tasks there are.
     pub fn len(&self) -> usize {
         self.blockers.len()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.blockers.is_empty()
     }
 
-    /// What a task waits for.
     pub fn blockers(&self, task: usize) -> &[usize] {
         self.blockers.get(task).map_or(&[], Vec::as_slice)
     }

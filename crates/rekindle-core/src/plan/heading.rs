@@ -17,7 +17,6 @@ const VERBS: &str = "add, adjust, allow, analyse, analyze, apply, audit, automat
     show, simplify, split, start, store, support, switch, tag, test, track, train, turn, update, upgrade, use, validate, verify, wire, wrap, write";
 
 /// Whether a text begins like something to do: `Implement the parser`.
-#[must_use]
 pub fn looks_like_order(text: &str) -> bool {
     let first = text.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty()).unwrap_or("").to_lowercase();
     VERBS.split(',').any(|verb| verb.trim() == first)
@@ -102,7 +101,6 @@ pub(super) enum Section {
     Prose,
 }
 
-/// Reads a level-2 heading.
 pub(super) fn section(text: &str) -> Section {
     let plain = text.trim().trim_matches(['*', '_']).trim_end_matches(':').trim();
     if plain.eq_ignore_ascii_case("dispatch rules") {

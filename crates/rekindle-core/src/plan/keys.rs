@@ -14,31 +14,19 @@ use crate::ids::AgentName;
 /// What can be said about a task under its heading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Key {
-    /// The agent.
     Agent,
-    /// The agent's role.
     Role,
-    /// Which configured program runs it.
     Cli,
-    /// Tasks that come before it.
     BlockedBy,
-    /// Its stage.
     Wave,
-    /// Files that it makes.
     Artifacts,
-    /// Commands that prove it.
     Accept,
-    /// Where the commands run.
     Environments,
-    /// What to read first.
     Reading,
-    /// How long it may take.
     Timeout,
     /// How often it may be tried.
     Attempts,
-    /// Which goes first.
     Priority,
-    /// Whether it is finished already.
     Done,
 }
 
@@ -123,7 +111,6 @@ impl Key {
         matches!(self, Key::BlockedBy | Key::Artifacts | Key::Accept | Key::Environments | Key::Reading)
     }
 
-    /// As it is written.
     pub(super) fn name(self) -> &'static str {
         KEYS.iter().find(|(_, key)| *key == self).map_or("", |(name, _)| name)
     }

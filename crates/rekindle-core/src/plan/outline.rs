@@ -32,7 +32,6 @@ pub(super) enum BlockKind {
     Other,
 }
 
-/// A list with its members.
 #[derive(Debug)]
 pub(super) struct List {
     pub(super) ordered: bool,
@@ -40,7 +39,6 @@ pub(super) struct List {
     pub(super) items: Vec<usize>,
 }
 
-/// A member of a list.
 #[derive(Debug)]
 pub(super) struct Item {
     pub(super) span: Range<usize>,

@@ -12,7 +12,6 @@ const QUOTE_MAX_CHARS: usize = 48;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// The plan cannot be used.
     Error,
     /// The plan can be used; its author may have meant something else.
     Warning,
@@ -47,7 +46,6 @@ pub struct Problem {
     pub severity: Severity,
     /// A stable name for the sort of problem, for programs.
     pub code: &'static str,
-    /// Where it is, in bytes.
     pub span: Span,
     /// The line that it begins on, from 1.
     pub line: u32,
@@ -55,7 +53,6 @@ pub struct Problem {
     pub column: u32,
     /// What is wrong: one lower-case line.
     pub message: String,
-    /// What to do about it.
     pub hint: Option<String>,
 }
 
@@ -71,7 +68,6 @@ impl Problems {
         self.add(Severity::Error, code, span.into(), message.into())
     }
 
-    /// Notes something doubtful.
     pub(super) fn warning(
         &mut self,
         code: &'static str,

@@ -45,7 +45,6 @@ const OPEN_WORDS: [&str; 12] = [
 const COSTS: [(&str, u32); 5] =
     [("no-check", 40), ("check-cannot-fail", 40), ("vague", 25), ("too-large", 20), ("shared-file", 15)];
 
-/// One piece of advice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// A stable name for the sort of finding.
@@ -58,7 +57,6 @@ pub struct Finding {
     pub message: String,
 }
 
-/// A plan's readiness.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Readiness {
     /// From 0 to 100: the mean of its open tasks.
@@ -170,7 +168,7 @@ fn vague(task: &PlanTask) -> Option<String> {
     let both = words(&task.title) + words(&body);
     let proven = !task.artifacts.is_empty() || task.accept.iter().any(|command| !cannot_fail(command));
     if both < VAGUE_BELOW_WORDS && task.reading.is_empty() && !proven {
-        return Some("hardly a word says what to do".to_owned());
+        return Some("its text hardly says what to do".to_owned());
     }
     let low = format!("{} {}", task.title, body).to_lowercase();
     let open = OPEN_WORDS.iter().find(|word| low.contains(**word))?;

@@ -42,7 +42,6 @@ pub struct FrontMatter {
     /// Commands that tell whether the project as a whole is sound.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub health: Vec<String>,
-    /// Where agents work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,
     /// How long each role may take for a task, by the role's name; `timeout` alone is the developer's.
@@ -56,7 +55,6 @@ pub struct FrontMatter {
     pub overrides: BTreeMap<String, Setting>,
 }
 
-/// Where agents work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Isolation {

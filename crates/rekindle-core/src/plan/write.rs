@@ -5,7 +5,6 @@ use super::values::is_nothing;
 use super::{FrontMatter, Isolation, Parsed, Plan, PlanTask, Setting, parse};
 use crate::duration;
 
-/// A plan as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     pub text: String,
@@ -68,7 +67,6 @@ pub fn write(plan: &Plan, named: bool) -> Result<Written, String> {
 }
 
 /// A task's text as it can stand in a plan: word for word, or quoted where it would become something else there.
-#[must_use]
 pub fn speakable(task: &PlanTask) -> Option<String> {
     let plan = Plan {
         name: "plan".to_owned(),

@@ -1,5 +1,5 @@
 //! `build-status--{slug}.md`: every task with its status, the dispatch rules, the current wave. Laid out so that a program
-//! can read the table and a session that lost its context can go on from it.
+//! can read the table and a session that lost its context can continue from it.
 
 use std::fmt::Write;
 

@@ -14,7 +14,6 @@ pub(crate) struct Item {
     pub weight: u8,
 }
 
-/// A list under a heading.
 pub(crate) struct Section {
     heading: &'static str,
     /// What its items are called when they are counted.

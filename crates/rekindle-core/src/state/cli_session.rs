@@ -13,7 +13,6 @@ pub const TOLD_KEPT: usize = 8;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CliSession {
-    /// How its attempt was started.
     pub strategy: Strategy,
     pub resumes: Option<String>,
     /// It was started only to report, after an end without one.
@@ -35,7 +34,6 @@ pub struct CliSession {
     pub stalled: Option<String>,
     /// Whether that was since it last reported.
     pub circled: bool,
-    /// How its last turn failed.
     pub failure: Option<Failure>,
     /// Since when its turn is over.
     pub turn_ended: Option<Time>,
@@ -64,7 +62,6 @@ pub struct CliSession {
     pub told: Vec<ToldMessage>,
     /// What of its own words was put down, to bound what a confused program writes into the log.
     pub words: u32,
-    /// It gets no more messages.
     pub input_closed: bool,
     /// It was found alive after a restart.
     pub adopted: bool,

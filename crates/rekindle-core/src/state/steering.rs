@@ -26,7 +26,6 @@ pub struct Steering {
 
 impl Steering {
     /// Whether there is nothing: most runs are never steered.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -34,7 +33,6 @@ impl Steering {
 
 impl State {
     /// Whether a message about one task is for whoever works on another: the same one, or a part of it.
-    #[must_use]
     pub fn concerns(&self, about: &TaskId, worked_on: &TaskId) -> bool {
         let mut id = worked_on;
         loop {
@@ -61,7 +59,6 @@ impl State {
     }
 
     /// Whether an attempt works on a task that a message is about.
-    #[must_use]
     pub fn is_for(&self, tell: &Tell, attempt: AttemptId) -> bool {
         let tasks = self.attempts.get(&attempt).map(|found| found.tasks.as_slice()).unwrap_or_default();
         tasks.iter().any(|task| self.concerns(&tell.task, task))

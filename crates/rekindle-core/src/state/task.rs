@@ -73,7 +73,6 @@ pub struct Task {
     pub split: Vec<String>,
     /// A claim that is being proven.
     pub claim: Option<Claim>,
-    /// What the last checks saw.
     pub evidence: Option<Evidence>,
     /// Coordinator crashes that took its agent with them.
     pub crashes: u32,
@@ -178,7 +177,6 @@ impl Task {
         }
     }
 
-    /// The same, to change it.
     pub(crate) fn tries_mut(&mut self) -> &mut u32 {
         match self.workflow.stage {
             Stage::Implement => &mut self.attempts,

@@ -17,7 +17,6 @@ use crate::time::Time;
 /// An agent's attempt, as a table shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AttemptRow {
-    /// Its number.
     pub attempt: AttemptId,
     pub name: AgentName,
     /// Which `[agents.NAME]` runs it.
@@ -25,30 +24,22 @@ pub struct AttemptRow {
     pub role: Role,
     /// `starting`, `running`, `stopping`, `exited` or `ended`.
     pub state: String,
-    /// The agent's process.
     pub pid: Option<u32>,
-    /// Its shim's process.
     pub shim_pid: Option<u32>,
     /// The task it is at.
     pub task: Option<TaskId>,
-    /// All its tasks in order.
     pub tasks: Vec<TaskId>,
     pub epoch: Epoch,
     /// When it was decided on.
     pub started_at: Time,
     pub ended_at: Option<Time>,
-    /// Why it ended.
     pub cause: Option<String>,
-    /// The kind of its program.
     #[serde(default)]
     pub kind: String,
-    /// How it was started.
     #[serde(default)]
     pub strategy: Strategy,
-    /// Its own session.
     #[serde(default)]
     pub session_id: Option<String>,
-    /// The model.
     #[serde(default)]
     pub model: Option<String>,
     /// What it has used, and how full its context is; nothing where its program does not say.
@@ -73,7 +64,6 @@ pub struct AttemptRow {
 
 impl AttemptRow {
     /// Which attempt at the task that it is at; nothing in rows of earlier versions.
-    #[must_use]
     pub fn number(&self) -> Option<u32> {
         self.numbers.get(self.task.as_ref()?).copied()
     }
@@ -81,7 +71,6 @@ impl AttemptRow {
 
 /// Which attempt at a task one of them is, counted from 1 for people: the order in which they began it. Rows of earlier versions
 /// do not say it, and have the order in which they were decided on.
-#[must_use]
 pub fn number_of(attempts: &[AttemptRow], task: &TaskId, attempt: AttemptId) -> Option<u32> {
     let of_task = || attempts.iter().filter(|row| row.tasks.contains(task));
     let place = of_task().position(|row| row.attempt == attempt)?;
@@ -89,7 +78,6 @@ pub fn number_of(attempts: &[AttemptRow], task: &TaskId, attempt: AttemptId) -> 
     told.or_else(|| u32::try_from(place).ok().map(|place| place + 1))
 }
 
-#[must_use]
 pub fn attempt_row(state: &State, id: AttemptId) -> Option<AttemptRow> {
     let attempt = state.attempts.get(&id)?;
     let name = match attempt.phase {

@@ -9,13 +9,10 @@ pub struct Counts {
     pub complete: usize,
     pub failed: usize,
     pub skipped: usize,
-    /// All.
     pub all: usize,
 }
 
 impl Counts {
-    /// Of rows.
-    #[must_use]
     pub fn of<'a>(tasks: impl IntoIterator<Item = &'a TaskRow>) -> Self {
         let ended = |task: &TaskRow| match task.state.as_str() {
             "complete" => Some(TaskState::Complete),
@@ -26,8 +23,6 @@ impl Counts {
         Self::counted(tasks.into_iter().map(ended))
     }
 
-    /// Of a state.
-    #[must_use]
     pub fn of_state(state: &State) -> Self {
         Self::counted(state.tasks.values().map(|task| Some(task.state)))
     }
@@ -46,26 +41,21 @@ impl Counts {
         counts
     }
 
-    /// Tasks that have not ended.
-    #[must_use]
     pub fn open(&self) -> usize {
         self.all.saturating_sub(self.complete + self.failed + self.skipped)
     }
 
     /// How many of `cells` a bar fills.
-    #[must_use]
     pub fn filled(&self, cells: usize) -> usize {
         (self.complete * cells).checked_div(self.all).unwrap_or(0).min(cells)
     }
 
     /// The progress in figures: `3/9`.
-    #[must_use]
     pub fn progress(&self) -> String {
         format!("{}/{}", self.complete, self.all)
     }
 
     /// The progress in words, with what ended otherwise where there is any: `3/9 complete, 1 failed`.
-    #[must_use]
     pub fn words(&self) -> String {
         let mut words = format!("{} complete", self.progress());
         for (many, what) in [(self.failed, "failed"), (self.skipped, "skipped")] {

@@ -9,15 +9,10 @@ use crate::time::Time;
 /// A question, as a table shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QuestionRow {
-    /// Its number.
     pub id: QuestionId,
-    /// The task that waits.
     pub task: TaskId,
-    /// Who asked.
     pub agent: AgentName,
-    /// The question.
     pub text: String,
-    /// Answers to choose from.
     pub options: Vec<String>,
     /// What a person needs to know.
     pub context: String,
@@ -25,7 +20,6 @@ pub struct QuestionRow {
     pub asked_at: Time,
 }
 
-#[must_use]
 pub fn question_row(state: &State, id: QuestionId) -> Option<QuestionRow> {
     let question = state.questions.get(&id)?;
     Some(QuestionRow {

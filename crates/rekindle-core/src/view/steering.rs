@@ -20,17 +20,14 @@ pub struct ToldRow {
     /// The attempt that has it; nothing means that it waits.
     #[serde(default)]
     pub attempt: Option<AttemptId>,
-    /// When it was delivered.
     #[serde(default)]
     pub delivered_at: Option<Time>,
-    /// How it was delivered.
     #[serde(default)]
     pub how: Option<How>,
 }
 
 impl ToldRow {
     /// How it stands, in a few words.
-    #[must_use]
     pub fn standing(&self) -> &'static str {
         match (self.how, self.attempt) {
             (Some(How::Message), _) => "delivered while its agent ran",
@@ -53,7 +50,6 @@ pub struct AttachedRow {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlacedRow {
     pub number: u64,
-    /// When it is acted on.
     pub due: Time,
     pub order: Undoable,
 }

@@ -15,16 +15,11 @@ use crate::state::{State, TaskState};
 use crate::time::Time;
 use crate::view;
 
-/// What a task waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum WaitsFor {
     /// Other tasks have to end first.
-    Task {
-        tasks: Vec<TaskId>,
-        /// Why they come first.
-        because: Because,
-    },
+    Task { tasks: Vec<TaskId>, because: Because },
     /// An earlier wave has to end.
     Wave { wave: u32 },
     /// All agents that may run at once are running.
@@ -32,12 +27,10 @@ pub enum WaitsFor {
     /// Its account: a usage limit, an overloaded provider, refused credentials.
     Account {
         account: String,
-        /// The name of the cause.
         cause: String,
         /// Until when, where time ends it; over means that the account is being tried.
         until: Option<Time>,
     },
-    /// A person.
     Person {
         act: PersonAct,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,7 +44,6 @@ pub enum WaitsFor {
     Time { until: Time },
 }
 
-/// Why another task comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Because {
@@ -69,9 +61,7 @@ pub enum Because {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PersonAct {
-    /// Answer a question.
     Answer,
-    /// Resume a paused run.
     Resume,
     /// Start a coordinator: the last one ended without pausing the run.
     GoOn,
@@ -142,7 +132,6 @@ pub struct TaskSchedule {
     /// It was complete and is looked at again: it waits for no set-up.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub validating: bool,
-    /// What it is to make.
     pub artifacts: Vec<String>,
     /// An attempt holds it: an agent that gave it up may still be running.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -178,7 +167,6 @@ pub struct Waits<'a> {
 
 impl<'a> Waits<'a> {
     /// Looks at the rows of a run; `coordinated` says whether a coordinator is running.
-    #[must_use]
     pub fn new(
         run: &'a RunRow,
         tasks: &'a [TaskRow],
@@ -205,7 +193,6 @@ impl<'a> Waits<'a> {
     }
 
     /// What a task waits for; nothing if it has ended or somebody is at it.
-    #[must_use]
     pub fn of(&self, task: &TaskRow) -> Option<WaitsFor> {
         if matches!(task.state.as_str(), "complete" | "failed" | "skipped") {
             return None;
@@ -321,7 +308,6 @@ fn before(task: &TaskRow) -> Option<WaitsFor> {
 }
 
 /// What every open task of a state waits for, as its rows say it.
-#[must_use]
 pub fn waits_of(state: &State, coordinated: bool, now: Time) -> BTreeMap<TaskId, WaitsFor> {
     let Some(run) = view::run_row(state) else { return BTreeMap::new() };
     let tasks: Vec<TaskRow> = state.tasks.keys().filter_map(|id| view::task_row(state, id)).collect();

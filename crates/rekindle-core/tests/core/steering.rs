@@ -301,7 +301,7 @@ fn an_order_with_a_way_back_is_acted_on_after_its_moment() {
     assert_eq!(story.order(skip()).reply, Reply::Placed(1), "the same order twice is one");
     assert_ne!(story.state.tasks[&task("T1")].state, TaskState::Skipped);
     assert_eq!(story.order(Order::Undo { number: 1 }).reply, Reply::Accepted);
-    assert!(refused(&story.order(Order::Undo { number: 1 })).contains("cannot be taken back"));
+    assert!(refused(&story.order(Order::Undo { number: 1 })).contains("cannot be undone"));
     story.after_ms(UNDO_MS).input(Input::TimePassed);
     assert_ne!(story.state.tasks[&task("T1")].state, TaskState::Skipped);
     story.order(skip());
@@ -309,7 +309,7 @@ fn an_order_with_a_way_back_is_acted_on_after_its_moment() {
     assert!(decide::next_deadline(&story.state, story.now).is_some_and(|at| at <= due));
     story.after_ms(UNDO_MS).input(Input::TimePassed);
     assert_eq!(story.state.tasks[&task("T1")].state, TaskState::Skipped);
-    assert!(refused(&story.order(Order::Undo { number: 2 })).contains("acted on"));
+    assert!(refused(&story.order(Order::Undo { number: 2 })).contains("carried out"));
     let nonsense = with_undo("T9");
     assert!(refused(&story.order(nonsense)).contains("T9"), "what makes no sense is refused at once");
     assert_eq!(story.replayed(), story.state);

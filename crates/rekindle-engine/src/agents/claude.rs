@@ -74,16 +74,7 @@ impl Adapter for Claude {
     }
 
     fn traits(&self, program: &Program) -> Traits {
-        Traits {
-            structured_output: true,
-            shows_calls: true,
-            resumes: true,
-            takes_messages: true,
-            compacts: true,
-            reinjects: !has_own_settings(program),
-            mcp: true,
-            ..program.traits(KIND)
-        }
+        Traits { takes_messages: true, reinjects: !has_own_settings(program), ..program.session_traits(KIND) }
     }
 
     fn start(&self, start: &Start<'_>) -> Result<Launch, String> {

@@ -57,15 +57,7 @@ impl Adapter for Codex {
     }
 
     fn traits(&self, program: &Program) -> Traits {
-        Traits {
-            structured_output: true,
-            shows_calls: true,
-            resumes: true,
-            compacts: true,
-            reinjects: true,
-            mcp: true,
-            ..program.traits(KIND)
-        }
+        program.session_traits(KIND)
     }
 
     fn start(&self, start: &Start<'_>) -> Result<Launch, String> {

@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use super::Adapter;
 
-/// What one hook told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heard {
     /// The session's id in its program.
@@ -40,9 +39,7 @@ pub enum Moment {
     Request(Value),
     /// A good time to write the state: a turn, a helper or a batch of work has ended, or a compaction is near.
     Batch,
-    /// The session is over.
     Ends,
-    /// Nothing in particular.
     Other,
 }
 

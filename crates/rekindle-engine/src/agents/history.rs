@@ -41,7 +41,6 @@ impl Calls {
         self.0.push(Held { id: id.to_owned(), tool: tool.to_owned(), input, answered: false });
     }
 
-    /// A call's result is recorded.
     pub fn answered(&mut self, id: &str) {
         if let Some(held) = self.0.iter_mut().rev().find(|held| held.id == id) {
             held.answered = true;

@@ -43,10 +43,8 @@ impl Scope {
     }
 }
 
-/// Where settings are looked for.
 #[derive(Clone, Copy)]
 pub struct Places<'a> {
-    /// The project's directory.
     pub root: &'a Path,
     /// Reads the user's environment.
     pub var: &'a dyn Fn(&str) -> Option<String>,

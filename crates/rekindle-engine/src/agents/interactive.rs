@@ -8,19 +8,14 @@ use super::{Adapter, Place, Start};
 /// What is started in the person's terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interactive {
-    /// The program and its arguments.
     pub argv: Vec<String>,
     /// Variables added to the person's own.
     pub env: BTreeMap<String, String>,
-    /// Variables taken out.
     pub env_remove: BTreeSet<String>,
 }
 
 impl Interactive {
     /// The adapter's program, found as for an agent, with these words behind its first ones and the operator's `args` last.
-    ///
-    /// # Errors
-    /// When the program is not there.
     pub(super) fn of(adapter: &dyn Adapter, place: &Place<'_>, words: &[&str]) -> Result<Self, String> {
         let start = Start {
             program: place.program,
@@ -39,7 +34,6 @@ impl Interactive {
         Ok(Self { argv, env: place.program.env.clone(), env_remove: BTreeSet::new() })
     }
 
-    /// Adds words.
     pub(super) fn and<'a>(mut self, words: impl IntoIterator<Item = &'a str>) -> Self {
         self.argv.extend(words.into_iter().map(str::to_owned));
         self

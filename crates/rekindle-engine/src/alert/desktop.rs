@@ -14,9 +14,7 @@ const TEXT_MAX_BYTES: usize = 400;
 /// What is known of the session that rekindle runs in.
 #[derive(Clone, Debug, Default)]
 pub struct Session {
-    /// The system is macOS.
     pub macos: bool,
-    /// Run as root.
     pub root: bool,
     /// An X11 or Wayland display is named.
     pub display: bool,
@@ -50,7 +48,6 @@ impl Session {
     }
 }
 
-/// The program that shows notifications.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Shower {
     NotifySend(PathBuf),

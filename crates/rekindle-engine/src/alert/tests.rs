@@ -261,8 +261,8 @@ fn what_does_not_work_is_complained_about_once() {
     assert_eq!(
         channels.complaints.take(),
         [
-            "alerts cannot be sent by webhook: it is not a URL: write https://HOST/PATH; this is said once",
-            "alerts cannot be sent by command: /nowhere/beep does not start: No such file or directory (os error 2); this is said once",
+            "alerts cannot be sent by webhook: it is not a URL: write https://HOST/PATH; this is reported once",
+            "alerts cannot be sent by command: /nowhere/beep does not start: No such file or directory (os error 2); this is reported once",
         ]
     );
     let complaints = Complaints::default();
@@ -287,7 +287,7 @@ fn a_hanging_webhook_does_not_hold_the_end_up_for_long() {
     });
     dropped.recv_timeout(PATIENCE).expect("the end comes");
     let complaints = channels.complaints.take();
-    assert_eq!(complaints, ["alerts cannot be sent by webhook: too many at once; this is said once"]);
+    assert_eq!(complaints, ["alerts cannot be sent by webhook: too many at once; this is reported once"]);
 }
 
 fn await_that(mut holds: impl FnMut() -> bool) {

@@ -56,7 +56,6 @@ struct Posted<'a> {
     time: i64,
 }
 
-/// How one try ended.
 enum Tried {
     Taken,
     /// Another try may help.

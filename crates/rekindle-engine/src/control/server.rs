@@ -45,7 +45,7 @@ pub fn open<M: From<Called> + Send + 'static>(state_dir: &Path, messages: SyncSe
         _ => {}
     }
     let listener = rekindle_shim::socket::listen(state_dir, SOCKET)?;
-    std::thread::Builder::new().name("door".to_owned()).spawn(move || take_in(&listener, &messages))?;
+    std::thread::Builder::new().name("control".to_owned()).spawn(move || take_in(&listener, &messages))?;
     Ok(())
 }
 

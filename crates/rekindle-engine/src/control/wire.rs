@@ -38,8 +38,9 @@ pub enum Request {
     /// An agent has to be told again what it is doing: its context was compacted.
     Context,
     /// The answer to a question, waited for if it is missing.
-    WaitForAnswer { question: QuestionId },
-    /// Is somebody there?
+    WaitForAnswer {
+        question: QuestionId,
+    },
     Ping,
     /// An operator gives an order. It stands here as it is, without a level of its own.
     #[serde(untagged)]
@@ -73,7 +74,6 @@ pub enum Response {
         task: TaskId,
         evidence: Evidence,
     },
-    /// The question was put down.
     Asked {
         question: QuestionId,
     },
@@ -82,7 +82,6 @@ pub enum Response {
         /// What it is taken back by.
         number: u64,
     },
-    /// The answer of a person.
     Answered {
         question: QuestionId,
         text: String,
@@ -95,12 +94,9 @@ pub enum Response {
         text: String,
     },
     Refused {
-        /// Why, and what to do.
         reason: String,
     },
-    /// The response to `Ping`.
     Pong {
-        /// The coordinator's process.
         pid: u32,
     },
 }
@@ -114,7 +110,6 @@ pub struct TaskLine {
     /// The epoch it is held in.
     pub epoch: Epoch,
     pub accept: Vec<String>,
-    /// What must exist.
     pub artifacts: Vec<String>,
 }
 

@@ -30,7 +30,7 @@ pub(super) fn refuse_beside(world: &RealWorld) -> Result<(), Error> {
     }
 }
 
-/// Attempts that the log has lost. Nothing is begun before a person has said to go on, and while an agent of theirs works.
+/// Attempts that the log has lost. Nothing is begun before a person has said to continue, and while an agent of theirs works.
 pub(super) fn look_for_lost(setup: &Setup, state: &State) -> Result<Option<Lost>, Error> {
     let dir = setup.dir.path();
     let Some(found) = real::lost(dir, state.last_attempt) else { return Ok(None) };

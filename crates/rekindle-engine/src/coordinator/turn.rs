@@ -2,7 +2,7 @@
 //! due by the clock, and says what to wait for.
 //!
 //! Threads, channels and sleeping stay with the caller: the shipped program waits for real (`coordinator`), the simulator lets
-//! its own time pass. A store that refuses for a reason that may pass ends a turn early; the next one goes on where it stopped.
+//! its own time pass. A store that refuses for a reason that may pass ends a turn early; the next one continues where it stopped.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -203,8 +203,8 @@ impl<W: World, H: House> Loop<W, H> {
         Ok(self.next())
     }
 
-    /// Handles what has arrived, then what is due. After a refusal of the store it goes on with what is left. Fails
-    /// when the store refuses for a reason that does not pass. Agents go on; the next coordinator adopts them.
+    /// Handles what has arrived, then what is due. After a refusal of the store it continues with what is left. Fails
+    /// when the store refuses for a reason that does not pass. Agents continue; the next coordinator adopts them.
     pub fn turn(&mut self, arrived: Arrived) -> Result<Next, Error> {
         let unread = self.driver.unread();
         let mut outcome = self.driver.handle(arrived.in_order(unread));

@@ -62,7 +62,6 @@ impl<W: World> Driver<W> {
         }
     }
 
-    /// Tells a person.
     fn alert(&mut self, kind: Kind, text: String, choices: Vec<String>, task: Option<TaskId>) {
         let evidence = task.as_ref().map(|task| self.evidence_of(task)).unwrap_or_default();
         let run = self.state.run.as_ref();

@@ -35,7 +35,7 @@ impl<W: World> Driver<W> {
         live.into_iter().map(|(id, _)| id).zip(found).collect()
     }
 
-    /// Goes on with an attempt that was found at the start.
+    /// Continues an attempt that was found at the start.
     pub(super) fn settle_found(&mut self, attempt: AttemptId, found: &Found) -> Result<(), Error> {
         let begun = self.state.attempts.get(&attempt).is_some_and(|known| known.phase != AttemptPhase::Starting);
         if *found == Found::Unresponsive && !begun {

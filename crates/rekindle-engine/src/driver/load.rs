@@ -14,7 +14,6 @@ pub(super) const PAGE: usize = 4_096;
 /// Why a state cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The store refused.
     #[error(transparent)]
     Store(#[from] store::Error),
     /// An event is not of a kind that this version knows.

@@ -21,7 +21,6 @@ pub(super) const CHUNK_BYTES: usize = 256 * 1024;
 /// Chunks taken from one agent before the others have their turn.
 const CHUNKS_PER_TURN: usize = 4;
 
-/// How far reading has come.
 pub(super) enum Progress {
     /// Everything that is there was taken.
     Whole,

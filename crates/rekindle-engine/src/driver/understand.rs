@@ -147,7 +147,7 @@ impl<W: World> Driver<W> {
             None => (Transcript::Unknown, History::Unknown),
         };
         let under_way = self.redact_under_way(under_way(ledger, &history));
-        // A session that never got its first prompt knows nothing of its task: there is nothing to go on with.
+        // A session that never got its first prompt knows nothing of its task: there is nothing to continue.
         let empty = under_way.unheard && !resumes && matches!(history, History::Read { .. });
         let transcript = if empty { Transcript::Missing } else { transcript };
         self.take(Input::SessionClosed { attempt, measure, transcript, cut_off, under_way });

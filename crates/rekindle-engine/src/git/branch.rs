@@ -12,7 +12,6 @@ const NAMES_MAX: u32 = 1_000;
 #[derive(Clone, Copy, Debug)]
 pub enum Start<'a> {
     New,
-    /// A run that goes on.
     Continue {
         branch: &'a str,
         /// The newest commit on it that the caller knows of.
@@ -26,12 +25,11 @@ pub struct Base {
     /// Its branch, without `refs/heads/`.
     pub branch: String,
     pub commit: String,
-    /// What a person should know.
     pub notes: Vec<String>,
 }
 
 impl Repo {
-    /// Makes sure that the run has its branch. Fails when git does, or a branch that goes on is gone without a trace.
+    /// Makes sure that the run has its branch. Fails when git does, or the branch of a run that continues is gone without a trace.
     pub fn begin(&self, slug: &str, run: &str, start: Start<'_>) -> Result<Base> {
         names::check(slug)?;
         names::check(run)?;

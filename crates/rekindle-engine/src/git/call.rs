@@ -140,13 +140,11 @@ impl Call {
         self
     }
 
-    /// Sets a variable.
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.environment.push((name.into(), value.as_ref().to_owned()));
         self
     }
 
-    /// Sets something of the configuration.
     pub fn config(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.config.push((key.into(), value.into()));
         self
@@ -178,7 +176,6 @@ impl Call {
         self.env("GIT_INDEX_FILE", index)
     }
 
-    /// Another limit of time.
     pub fn limit(mut self, ms: u64) -> Self {
         self.limit_ms = ms;
         self

@@ -20,7 +20,6 @@ const ASIDE_MAX: u32 = 10_000;
 /// The state of a worktree's two ends.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Link {
-    /// No directory.
     Missing,
     /// A directory with nothing in it but perhaps a `.git` that leads nowhere.
     Empty,
@@ -31,7 +30,6 @@ pub(super) enum Link {
 }
 
 impl Work {
-    /// Looks at a worktree.
     pub(super) fn link(&self, key: &str) -> Result<Link> {
         let path = self.path(key);
         match path.symlink_metadata() {

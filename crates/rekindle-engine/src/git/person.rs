@@ -14,9 +14,6 @@ const COMMITS_MAX: usize = 20;
 
 impl Work {
     /// Keeps what is in a workspace before a person works in it: what they change is counted from here, however often it is asked.
-    ///
-    /// # Errors
-    /// When git fails.
     pub fn keep_for_person(&self, place: Place, key: &str, attempt: u64) -> Result<()> {
         if let Some(commit) = self.snapshot(place, key, attempt, "attach")?.commit {
             self.repo.transact(&[Move::Set(&names::person(&self.run, key), &commit)])?;
@@ -25,9 +22,6 @@ impl Work {
     }
 
     /// Names what differs from what the person found: files, then commits. What is there now is kept as well.
-    ///
-    /// # Errors
-    /// When git fails.
     pub fn changed_by_person(&self, place: Place, key: &str, attempt: u64) -> Result<Vec<String>> {
         let found = self.repo.commit(&names::person(&self.run, key))?;
         let last = if found.is_some() { found } else { self.repo.commit(&names::last(&self.run, key))? };

@@ -15,7 +15,6 @@ pub(super) enum Move<'a> {
     Set(&'a str, &'a str),
 }
 
-/// What became of a transaction.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Moved {
     /// All of it.
@@ -99,7 +98,6 @@ impl Repo {
         call.env("GIT_AUTHOR_NAME", call::NAME).env("GIT_AUTHOR_EMAIL", call::EMAIL)
     }
 
-    /// The tree without files.
     pub(super) fn empty_tree(&self) -> Result<String> {
         if let Some(known) = self.locks.empty_tree.get() {
             return Ok(known.clone());

@@ -26,7 +26,6 @@ pub struct Leftover {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restored {
-    /// Files that the snapshot holds.
     pub files: usize,
     pub written: usize,
 }

@@ -11,7 +11,6 @@ use super::{Checkout, Error, Result, Work};
 /// Snapshots with the same attempt and label that are told apart by a number.
 const SAME_NAME_MAX: u32 = 1_000;
 
-/// Where an agent works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In a worktree of its own.

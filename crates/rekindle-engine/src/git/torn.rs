@@ -9,7 +9,7 @@ use super::call::records;
 use super::{Checkout, Error, Repo, Result, Work, names};
 use crate::save::move_if_there;
 
-/// Object files that are looked at when a run goes on; a repository with more is packed by its user's git.
+/// Object files that are looked at when a run continues; a repository with more is packed by its user's git.
 const LOOSE_MAX: usize = 500_000;
 
 /// Letters in the name of a folder of objects.

@@ -22,7 +22,6 @@ pub struct Workspace {
     pub head: String,
     /// Whether it was made just now.
     pub made: bool,
-    /// What a person should know.
     pub notes: Vec<String>,
 }
 
@@ -92,7 +91,7 @@ impl Work {
         self.make(key, notes)
     }
 
-    /// Goes on with a worktree whose making was cut short. Should there be anything in it, it is kept.
+    /// Finishes a worktree whose making was cut short. Should there be anything in it, it is kept.
     fn finish(&self, key: &str, git_dir: PathBuf, notes: &mut Vec<String>) -> Result<PathBuf> {
         self.make_branch(key, notes)?;
         let at = Checkout { dir: self.path(key), git_dir };

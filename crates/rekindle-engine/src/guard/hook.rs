@@ -27,7 +27,7 @@ const BETWEEN: [&str; 9] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "
 /// The state's file is written at least whenever the journal has grown by this much, also in a turn that lasts for hours.
 const WRITE_EVERY_BYTES: u64 = 32 << 10;
 
-/// Set by `guard recover --launch`: the session has its text as a prompt and only goes on with the one that is named.
+/// Set by `guard recover --launch`: the session has its text as a prompt and only continues the one that is named.
 pub const LAUNCHED_VARIABLE: &str = "REKINDLE_GUARD_LAUNCHED";
 
 /// Where a session's things are.
@@ -249,7 +249,7 @@ impl Hearing<'_> {
         Ok(())
     }
 
-    /// The session that a new one goes on with: the one that it was launched for, else the last that died with work open.
+    /// The session that a new one continues: the one that it was launched for, else the last that died with work open.
     fn inherited(&self, session: &Session, chance: &Chance<'_>) -> Option<Known> {
         let begins = matches!(chance, Chance::Begins(Beginning::New)) && session.records == 0;
         if !begins {

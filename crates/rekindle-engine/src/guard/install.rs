@@ -38,7 +38,6 @@ pub enum Error {
     /// The path of this program cannot stand in a settings file.
     #[error("{} is not text that a settings file can hold: move rekindle elsewhere", .0.display())]
     NotAPath(PathBuf),
-    /// The file is no JSON.
     #[error("{} is not valid JSON (line {line}, column {column}: {why}), nothing was changed: correct it first", path.display())]
     Broken { path: PathBuf, line: usize, column: usize, why: String },
     /// Something in the file has another type than it must have.
@@ -50,24 +49,18 @@ pub enum Error {
     /// A file of the same name that is not ours.
     #[error("{} is not rekindle's: move it away first", .0.display())]
     Foreign(PathBuf),
-    /// The file is protected.
     #[error("{} is read-only, nothing was changed: chmod u+w it first", .0.display())]
     ReadOnly(PathBuf),
-    /// A link without a target.
     #[error("{} is a symbolic link without a target: remove it or make its target first", .0.display())]
     DeadLink(PathBuf),
-    /// Something else than a file.
     #[error("{} is not a file", .0.display())]
     NotAFile(PathBuf),
-    /// Not UTF-8.
     #[error("{} is not UTF-8 text", .0.display())]
     NotText(PathBuf),
     #[error("{} is longer than {most} bytes: this is not a settings file", path.display())]
     TooLong { path: PathBuf, most: u64 },
-    /// Somebody wrote it in between.
     #[error("{} was changed by another program just now: try again", .0.display())]
     Changed(PathBuf),
-    /// Another installation is running.
     #[error("another rekindle guard holds {}: try again when it has ended", .0.display())]
     Busy(PathBuf),
     /// A newer rekindle wrote the manifest.
@@ -76,16 +69,10 @@ pub enum Error {
     /// The state directory cannot be used.
     #[error(transparent)]
     State(#[from] state_dir::Error),
-    /// Git cannot be asked.
     #[error(transparent)]
     Git(#[from] git::Error),
-    /// The operating system said no.
     #[error("cannot use {}: {source}", path.display())]
-    Io {
-        /// The file or directory.
-        path: PathBuf,
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 impl Error {
@@ -136,14 +123,10 @@ impl Site<'_> {
     }
 }
 
-/// What became of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It is new.
     Made,
-    /// Our entries were added.
     Added,
-    /// Our entries were renewed.
     Renewed,
     /// It was as it should be.
     Same,
@@ -316,7 +299,7 @@ fn left(
         }
     };
     match text {
-        // Somebody has put the file elsewhere and left a link: it goes on holding nothing.
+        // Somebody has put the file elsewhere and left a link: it still holds nothing.
         None if seen.linked => Ok((Some("{}\n".to_owned()), Removal::TakenOut)),
         None => Ok((None, Removal::Deleted)),
         Some(text) => Ok((Some(text), removal)),

@@ -29,7 +29,7 @@ const SUM_VERSION: u32 = 2;
 const LOCK_TRIES: u32 = 200;
 const LOCK_PAUSE_MS: u64 = 5;
 
-/// Longest chain of sessions that went on with one another.
+/// Longest chain of sessions that continued one another.
 const INHERITED_DEPTH: usize = 8;
 
 #[derive(Debug)]
@@ -154,7 +154,7 @@ fn add_up(dir: &Path, sum: &mut Sum, depth: usize, max_records: u64) -> io::Resu
     Ok(())
 }
 
-/// A session that goes on with another begins with what that one left.
+/// A session that continues another begins with what that one left.
 fn inherit(dir: &Path, session: &mut Session, first: &Record, depth: usize) {
     let earlier = first.facts.iter().find_map(|fact| match fact {
         Fact::Inherits { session } => Some(session),

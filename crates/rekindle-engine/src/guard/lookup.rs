@@ -36,7 +36,6 @@ const GIT_MS: u64 = 1_500;
 /// Files that are named when they are missing.
 const NAMED_MAX: usize = 5;
 
-/// Everything that was looked up.
 #[derive(Debug, Default)]
 pub struct Found {
     pub sentences: Vec<String>,
@@ -45,7 +44,6 @@ pub struct Found {
     pub plan: Option<Plan>,
 }
 
-/// Looks everything up.
 pub fn look(whom: &Whom<'_>, var: &dyn Fn(&str) -> Option<String>) -> Found {
     let Whom { program, session, key, dir, state_dir, .. } = *whom;
     let run = run(state_dir);

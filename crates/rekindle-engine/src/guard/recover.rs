@@ -21,9 +21,7 @@ pub struct Whom<'a> {
     pub key: &'a str,
     /// The directory with the state's file.
     pub session_dir: &'a Path,
-    /// Where the session works.
     pub dir: &'a Path,
-    /// The project's state directory.
     pub state_dir: &'a Path,
     /// The longest text that reaches it whole.
     pub room: usize,

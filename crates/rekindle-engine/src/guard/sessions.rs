@@ -64,7 +64,7 @@ fn load(dir: PathBuf) -> Option<Known> {
     Some(Known { session: journal::session(&dir).ok()?, key, dir })
 }
 
-/// The session that a new one goes on with: the last that is not alive, died with work open and was not taken up. Whoever has taken
+/// The session that a new one continues: the last that is not alive, died with work open and was not taken up. Whoever has taken
 /// it up was heard of after it, so nothing older has to be looked at.
 pub fn died(guard_dir: &Path, own_key: &str, now_ms: u64) -> Option<Known> {
     let mut taken_up: Vec<String> = Vec::new();

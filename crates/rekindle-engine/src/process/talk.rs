@@ -57,7 +57,6 @@ impl Talk {
         self.group.has_ended()
     }
 
-    /// Asks it to end.
     pub fn terminate(&self) {
         self.group.terminate();
     }

@@ -75,7 +75,7 @@ fn base64_core(value: &[u8], offset: usize, alphabet: &[u8; 64]) -> String {
     (first..last).map(sextet).collect()
 }
 
-/// Where base64 that goes on after a match ends, at most one group further: those characters still hold bits of it.
+/// Where base64 that continues after a match ends, at most one group further: those characters still hold bits of it.
 pub(super) fn end_of_base64(text: &str, from: usize) -> usize {
     let is_base64 = |byte: &&u8| byte.is_ascii_alphanumeric() || b"+/-_=".contains(byte);
     from + text.as_bytes()[from..].iter().take(3).take_while(is_base64).count()

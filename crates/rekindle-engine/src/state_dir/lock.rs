@@ -48,7 +48,6 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// This process, as an owner.
     pub fn this_process(now_ms: i64, plan: &str) -> Self {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let process = Process::own().ok().map(|process| Box::new(process.id().clone()));

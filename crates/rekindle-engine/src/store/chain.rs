@@ -8,7 +8,6 @@ use std::fmt;
 
 use super::{Error, Head, LogLine, NewEvent, Row, SpoolOffset, StoredEvent, Stream, Table};
 
-/// A BLAKE3 hash.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Hash(pub [u8; 32]);
 

@@ -17,7 +17,7 @@ use super::{
 pub enum Fault {
     /// It goes through; to place a fault further ahead.
     None,
-    /// The disk is full: refused, nothing written, and the store goes on.
+    /// The disk is full: refused, nothing written, and the store continues.
     Full,
     /// Another process holds the database: refused, nothing written.
     Busy,
@@ -48,7 +48,6 @@ struct Inner {
     crashed: bool,
 }
 
-/// A store without files.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     inner: Mutex<Inner>,
@@ -83,7 +82,6 @@ impl MemoryStore {
         events[usize::try_from(after_seq).unwrap_or(usize::MAX).min(events.len())..].to_vec()
     }
 
-    /// Whether a state is stored.
     pub fn has_snapshot(&self) -> bool {
         !self.lock().content.snapshots.is_empty()
     }

@@ -15,7 +15,6 @@ pub struct Query {
 }
 
 impl Query {
-    /// Splits the text into words.
     pub fn new(text: &str) -> Query {
         Query { words: text.split_whitespace().take(MAX_WORDS).map(str::to_ascii_lowercase).collect() }
     }

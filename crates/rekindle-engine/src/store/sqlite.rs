@@ -64,7 +64,6 @@ pub struct OpenReport {
     pub rows_stale: bool,
     /// Every page and line was checked; otherwise run `verify(0)` beside the work.
     pub whole: bool,
-    /// Where the log ends.
     pub head: Head,
 }
 

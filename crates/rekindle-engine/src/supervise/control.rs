@@ -13,7 +13,6 @@ pub enum ControlError {
     /// There is no bundle, or one without a spec.
     #[error("there is no bundle to give orders to")]
     Absent,
-    /// The bundle cannot be read.
     #[error("cannot read the bundle: {0}")]
     Bundle(#[from] bundle::Error),
     /// The shim cannot be spoken to, or refused.
@@ -36,7 +35,6 @@ pub fn send_line(dir: &Path, id: &str, line: &str, budget: Duration) -> Result<D
     Ok(connect(dir, budget)?.stdin(id, line)?)
 }
 
-/// Ends the agent's standard input.
 pub fn close_stdin(dir: &Path, budget: Duration) -> Result<(), ControlError> {
     Ok(connect(dir, budget)?.close_stdin()?)
 }

@@ -26,7 +26,6 @@ pub enum LaunchError {
     /// There is no bundle to start.
     #[error("there is no bundle at {0}")]
     Absent(PathBuf),
-    /// Another shim holds this bundle.
     #[error("another shim holds the bundle {0}")]
     Held(PathBuf),
     /// The bundle could not be written.
@@ -43,7 +42,6 @@ pub enum LaunchError {
     Unpinned {
         /// Its number, which is its own until this process reaps it.
         pid: u32,
-        /// What the system said.
         error: io::Error,
     },
 }

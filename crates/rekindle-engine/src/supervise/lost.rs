@@ -21,7 +21,6 @@ const FREEZE_ROUNDS_MAX: u32 = 20;
 /// What became of a lost tree.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Ended {
-    /// How many processes were killed.
     pub killed: u32,
     /// What would not die in time.
     pub survivors: Vec<Survivor>,

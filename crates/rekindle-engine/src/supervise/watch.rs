@@ -43,9 +43,7 @@ pub struct BundleKey(pub u64);
 /// One of an agent's two streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stream {
-    /// Standard output.
     Out,
-    /// Standard error.
     Err,
 }
 

@@ -21,7 +21,7 @@ pub struct MemoryWorld {
     pub time: Time,
     /// Milliseconds that pass with every look at the time.
     pub tick_ms: u64,
-    /// What tells the time, where it goes on.
+    /// The clock, where time passes.
     pub clock: Option<Clock>,
     /// What the machine's other clocks say, where it has any.
     pub clocks: Option<ClockSeen>,

@@ -9,29 +9,36 @@ use rekindle_core::steering::PersonProcess;
 
 use crate::control::Called;
 
-/// What reaches the driver.
 pub enum Message {
     /// An agent's process is recorded and runs.
     Started {
         attempt: AttemptId,
-        /// The agent's process.
         pid: u32,
         shim_pid: u32,
     },
     /// An attempt could not be started.
     NotStarted {
         attempt: AttemptId,
-        /// What the operating system said.
         reason: String,
     },
     /// The machine had no room for something: nothing of it was begun.
-    Refused { what: Refused, refusal: Refusal },
-    /// An agent wrote something.
-    Grew { attempt: AttemptId },
+    Refused {
+        what: Refused,
+        refusal: Refusal,
+    },
+    Grew {
+        attempt: AttemptId,
+    },
     /// An attempt's shim is gone: its exit record, or the lack of one, tells the rest.
-    Ended { attempt: AttemptId },
+    Ended {
+        attempt: AttemptId,
+    },
     /// The checks of a claim have ended.
-    ChecksDone { task: TaskId, epoch: Epoch, evidence: Evidence },
+    ChecksDone {
+        task: TaskId,
+        epoch: Epoch,
+        evidence: Evidence,
+    },
     /// The checks of a task were run before its agent was started.
     BaselineSeen {
         /// The attempt that is being started.
@@ -40,17 +47,29 @@ pub enum Message {
         baseline: Baseline,
     },
     /// Accepted work was merged, or could not be.
-    Merged { task: TaskId, epoch: Epoch, outcome: MergeOutcome },
+    Merged {
+        task: TaskId,
+        epoch: Epoch,
+        outcome: MergeOutcome,
+    },
     /// The set-up of a task's worktree began or ended.
-    SetUp { task: TaskId, seen: SetupSeen },
+    SetUp {
+        task: TaskId,
+        seen: SetupSeen,
+    },
     /// Something outside was put right, or is waited for: it goes on record.
     Noted(Noted),
     /// The plan's health commands were run.
-    HealthChecked { results: Vec<CheckResult> },
+    HealthChecked {
+        results: Vec<CheckResult>,
+    },
     /// The user's command was asked what is left of the allowance.
     UsageSeen(UsageLeft),
-    /// No sign of life.
-    Silent { attempt: AttemptId, quiet_ms: u64, evidence: String },
+    Silent {
+        attempt: AttemptId,
+        quiet_ms: u64,
+        evidence: String,
+    },
     /// A message was written to a running agent's input.
     MessageTaken {
         attempt: AttemptId,
@@ -68,12 +87,17 @@ pub enum Message {
     Called(Called),
     /// A signal to this process, or `rekindle pause`.
     Pause(PauseReason),
-    /// The machine was looked at.
-    Pressure { short: Option<Refusal> },
+    Pressure {
+        short: Option<Refusal>,
+    },
     /// A look at the whole store beside the work found damage.
-    StoreDamaged { problem: String },
+    StoreDamaged {
+        problem: String,
+    },
     /// The plan's file differs from the pinned plan.
-    PlanFileChanged { hash: String },
+    PlanFileChanged {
+        hash: String,
+    },
 }
 
 impl Message {

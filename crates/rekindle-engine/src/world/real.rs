@@ -56,7 +56,6 @@ const OBSERVATIONS: usize = 1_024;
 /// Every `[agents.NAME]`, and what all of them share.
 #[derive(Clone, Debug, Default)]
 pub struct Programs {
-    /// By name.
     pub agents: BTreeMap<String, Program>,
     /// Longest time for one acceptance command.
     pub check_timeout_ms: u64,

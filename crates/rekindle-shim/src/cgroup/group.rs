@@ -34,12 +34,9 @@ pub struct Dir {
     pub path: PathBuf,
     /// What kind of group it is.
     pub by: By,
-    /// It counts memory.
     pub memory: bool,
-    /// It caps memory.
     #[serde(default)]
     pub memory_capped: bool,
-    /// It caps processes.
     pub processes: bool,
 }
 

@@ -163,7 +163,6 @@ impl AsFd for Handle {
     }
 }
 
-/// The numbers of all processes.
 pub fn pids() -> io::Result<Vec<u32>> {
     let mut pids = Vec::new();
     for entry in fs::read_dir("/proc")? {

@@ -39,7 +39,6 @@ pub fn become_subreaper() -> io::Result<()> {
     Ok(())
 }
 
-/// The running program.
 pub fn self_exe() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("rekindle"))
 }
@@ -180,7 +179,6 @@ impl AsFd for Handle {
     }
 }
 
-/// The numbers of all processes.
 pub fn pids() -> io::Result<Vec<u32>> {
     let text = ask("/bin/ps", &["-axo", "pid="])?;
     Ok(text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect())

@@ -40,7 +40,7 @@ fn the_coordinator_says_so_and_its_agent_ends() {
     let agent = cleaned(&rig);
     let ended = run.end();
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert!(ended.err.contains("was deleted while its run was going on"), "{ended:?}");
+    assert!(ended.err.contains("was deleted while its run was in progress"), "{ended:?}");
     assert!(ended.err.contains("rekindle run"), "{ended:?}");
     rig.until("the end of its agent", || (!processes::runs(agent)).then_some(()));
     rig.assert_nothing_left();

@@ -97,7 +97,7 @@ fn order_about(rig: &Rig) {
             if taken {
                 assert_eq!(found, state, "{point}: told as done: {ended:?}");
             } else if found == state {
-                let unsure = ["may have been taken", "not confirmed", "is not known"];
+                let unsure = ["may have been accepted", "not confirmed", "is not known"];
                 assert!(
                     unsure.iter().any(|words| ended.err.contains(words)),
                     "{point}: was done, and told as not done: {ended:?}"

@@ -144,7 +144,7 @@ fn a_run_whose_coordinator_was_killed_says_how_it_goes_on() {
     run.signal(Signal::KILL);
     run.end();
     let status = rig.ok(&["status"]);
-    assert!(status.contains("interrupted: `rekindle run plan.md` goes on"), "{status}");
+    assert!(status.contains("interrupted: continue with `rekindle run plan.md`"), "{status}");
     assert!(status.starts_with("plan: interrupted, 0/3 complete"), "{status}");
     assert!(rig.ok(&["runs"]).contains("interrupted"), "the list of runs says it too");
     rig.touch("go");

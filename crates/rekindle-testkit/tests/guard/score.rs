@@ -91,7 +91,7 @@ fn the_facts_of_sessions_nobody_wrote_for_it_come_back() {
         assert_eq!(again, None, "{}: one compaction was told twice", case.name);
         let (characters, bytes) = (text.chars().count(), text.len());
         assert!(characters <= ROOM && bytes <= WIDE_BYTES, "{}: {characters} characters, {bytes} bytes", case.name);
-        let left_out = text.contains("(left out for want of room:");
+        let left_out = text.contains("(left out to save space:");
         assert!(
             !left_out || characters * 100 >= ROOM * FULL_PERCENT || bytes * 100 >= WIDE_BYTES * FULL_PERCENT,
             "{}: {characters} characters, {bytes} bytes used, and facts are left outside",

@@ -34,10 +34,8 @@ pub(super) enum Event {
     Said(Value),
     /// The agent printed something else.
     Noise(String),
-    /// The agent's output has ended.
     Gone,
     Prompt(String),
-    /// No further prompt comes.
     InputClosed,
     Signal(i32),
 }
@@ -81,7 +79,6 @@ impl Link {
         }
     }
 
-    /// Ends the agent's input.
     pub(super) fn close(&mut self) {
         self.talk.close();
         self.closed_at = clock::boottime_ms();

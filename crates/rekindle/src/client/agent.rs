@@ -32,10 +32,8 @@ const PERSON_PATIENCE: Duration = Duration::from_secs(10 * 60);
 /// Shortest and longest pause before a coordinator that is away is looked for again.
 const BACKOFF_MS: (u32, u32) = (100, 5_000);
 
-/// What became of a report.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// The coordinator answered.
     Answered(Response),
     /// There is none; the report stands in this file.
     Kept(PathBuf),
@@ -45,7 +43,7 @@ pub(crate) enum Outcome {
 #[derive(Clone)]
 pub(crate) struct Agent {
     token: String,
-    door: ControlSocket,
+    socket: ControlSocket,
     bundle: Option<PathBuf>,
     mcp: bool,
 }
@@ -60,11 +58,11 @@ impl Agent {
     pub(crate) fn told(told: &AttemptVariables, state_dir: &Path) -> Option<Self> {
         let token = told.get(TOKEN)?;
         let named = told.path(STATE_DIR_VARIABLE);
-        let door = match told.path(SOCKET) {
+        let socket = match told.path(SOCKET) {
             Some(path) => ControlSocket::new(path, Some(token.clone())),
             None => ControlSocket::of_state_dir(named.as_deref().unwrap_or(state_dir)).speaking_as(token.clone()),
         };
-        Some(Self { token, door, bundle: told.path(BUNDLE), mcp: false })
+        Some(Self { token, socket, bundle: told.path(BUNDLE), mcp: false })
     }
 
     /// The same agent, speaking through its tools.
@@ -75,7 +73,7 @@ impl Agent {
 
     /// What it has to be told after a compaction, asked for once. Fails when nobody answers within that time.
     pub(crate) fn context(&self, patience: Duration) -> Result<String> {
-        match self.door.call(Request::Context, patience) {
+        match self.socket.call(Request::Context, patience) {
             Ok(Response::Context { text }) => Ok(text),
             Ok(Response::Refused { reason }) => Err(CliError::refused(reason)),
             Ok(answer) => Err(unexpected(&answer)),
@@ -126,7 +124,7 @@ impl Agent {
     pub(crate) fn ask_and_wait(&self, question: &Report) -> Result<String> {
         let asked = self.insist(|| {
             let report = question.clone();
-            self.door.call(Request::report(report), ANSWER_PATIENCE)
+            self.socket.call(Request::report(report), ANSWER_PATIENCE)
         })?;
         match asked {
             Response::Asked { question } => self.wait_for(question),
@@ -136,7 +134,7 @@ impl Agent {
     }
 
     fn wait_for(&self, question: QuestionId) -> Result<String> {
-        match self.insist(|| self.door.call(Request::WaitForAnswer { question }, PERSON_PATIENCE))? {
+        match self.insist(|| self.socket.call(Request::WaitForAnswer { question }, PERSON_PATIENCE))? {
             Response::Answered { text, .. } => Ok(text),
             answer => Err(unexpected(&answer)),
         }
@@ -163,7 +161,7 @@ impl Agent {
     fn ask(&self, call: &Request, patience: Duration) -> Result<Response, Away> {
         let mut calls = 1;
         loop {
-            match self.door.call(call.clone(), patience) {
+            match self.socket.call(call.clone(), patience) {
                 Err(Away::Nobody { .. } | Away::Lost(_)) if calls < CALLS => ui::pause(CALL_PAUSE_MS),
                 outcome => return outcome,
             }

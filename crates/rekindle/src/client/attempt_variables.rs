@@ -35,7 +35,6 @@ impl AttemptVariables {
         self.get(name).map(PathBuf::from)
     }
 
-    /// The role of the attempt.
     pub(crate) fn role(&self) -> Role {
         self.get(ROLE).and_then(|name| Role::of(&name)).unwrap_or_default()
     }

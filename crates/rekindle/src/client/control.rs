@@ -25,14 +25,8 @@ const STOPPED_PATIENCE: Duration = Duration::from_secs(2);
 /// Why a call was not answered.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Away {
-    /// Nobody listens.
     #[error("no coordinator listens on {path}")]
-    Nobody {
-        /// The socket.
-        path: PathBuf,
-        /// What the operating system said.
-        source: io::Error,
-    },
+    Nobody { path: PathBuf, source: io::Error },
     /// The connection broke: the call may have been taken.
     #[error("the coordinator ended before it answered")]
     Lost(#[source] io::Error),
@@ -169,8 +163,8 @@ mod tests {
     #[test]
     fn nobody_a_broken_answer_and_a_foreign_answer_are_told_apart() {
         let dir = tempfile::tempdir().expect("tempdir");
-        let door = ControlSocket::of_state_dir(dir.path());
-        assert!(matches!(door.call(Request::Ping, PATIENCE), Err(Away::Nobody { .. })));
+        let socket = ControlSocket::of_state_dir(dir.path());
+        assert!(matches!(socket.call(Request::Ping, PATIENCE), Err(Away::Nobody { .. })));
         for (reply, lost) in [(&b"{\"answer\":"[..], true), (b"", true), (b"{\"answer\":\"sing\"}\n", false)] {
             let dir = tempfile::tempdir().expect("tempdir");
             let server = answer_once(listener_in(dir.path()), reply);

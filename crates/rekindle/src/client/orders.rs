@@ -29,7 +29,6 @@ const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
 /// What an order changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// It was taken.
     Now,
     /// Nothing changed: it was already done.
     Already,
@@ -49,7 +48,7 @@ pub(crate) fn give(project: &Project, order: &Order) -> Result<Taken> {
     if let Order::Answer { id: lost::QUESTION, text } = order {
         return lost::answer(&dir, text).map(|()| Taken::Now);
     }
-    let door = ControlSocket::of_state_dir(dir.path());
+    let socket = ControlSocket::of_state_dir(dir.path());
     // Whether a call may have been taken whose answer was lost.
     let mut unsure = false;
     for _ in 0..CALLS {
@@ -59,7 +58,7 @@ pub(crate) fn give(project: &Project, order: &Order) -> Result<Taken> {
                 order => offline(&dir, order.clone()).map_err(|error| if unsure { doubtful(error) } else { error }),
             };
         };
-        match door.call(Request::Order(order.clone()), ANSWER_PATIENCE) {
+        match socket.call(Request::Order(order.clone()), ANSWER_PATIENCE) {
             Ok(Response::Accepted | Response::Complete { .. }) => return Ok(Taken::Now),
             Ok(Response::Placed { number }) => return Ok(Taken::Placed(number)),
             Ok(Response::Already) => return Ok(Taken::Already),
@@ -67,7 +66,7 @@ pub(crate) fn give(project: &Project, order: &Order) -> Result<Taken> {
             Ok(Response::Refused { reason }) => return Err(CliError::refused(reason)),
             Ok(answer) => return Err(unexpected(&answer)),
             Err(away @ Away::Garbled(_)) => {
-                return Err(CliError::internal("the order may not have been taken").because(&away));
+                return Err(CliError::internal("the order may not have been accepted").because(&away));
             }
             Err(Away::Stalled { stall }) => return Err(stalled(&stall.or_of(owner.map(|owner| owner.pid)))),
             Err(away @ (Away::Nobody { .. } | Away::Lost(_))) => {
@@ -83,8 +82,9 @@ pub(crate) fn give(project: &Project, order: &Order) -> Result<Taken> {
 
 /// The first answer was lost, and the order given again was refused: perhaps because the first one was taken.
 fn doubtful(error: CliError) -> CliError {
-    let message = format!("the order may have been taken: its first answer was lost, and given again: {error}");
-    CliError { message, ..error }.hint("see how the run stands: rekindle status")
+    let message =
+        format!("the order may have been accepted: its first answer was lost, and sending it again failed: {error}");
+    CliError { message, ..error }.hint("check the run: rekindle status")
 }
 
 /// The order lies with a coordinator that says nothing. It may still be taken; giving it again does no harm.

@@ -47,13 +47,12 @@ impl Stall {
         }
     }
 
-    /// What to do about it.
     pub(crate) fn hint(&self) -> String {
         match (self.state, self.pid) {
             (Some('T'), Some(pid)) => format!("let it continue: kill -CONT {pid}"),
             (Some('t'), Some(pid)) => format!("detach the debugger from process {pid}"),
             (Some('D'), _) => "look at the disk of the state directory: dmesg, df".to_owned(),
-            (_, Some(pid)) => format!("try again; if that fails, kill it and go on: kill -9 {pid}; rekindle resume"),
+            (_, Some(pid)) => format!("try again; if that fails, kill it and continue: kill -9 {pid}; rekindle resume"),
             _ => "look at it: rekindle doctor".to_owned(),
         }
     }

@@ -27,8 +27,8 @@ pub(crate) use inner::{COMMAND, main as inner_main};
 
 /// Work on a task yourself, in its agent's own session
 ///
-/// The agent is stopped (that counts as no attempt), and nothing else is started on the task or in its workspace while you have it;
-/// the rest of the run goes on. When you leave the program, the task is given back, and its agent goes on in the same session and is
+/// The agent is stopped (this does not count as an attempt), and nothing else is started on the task or in its workspace while you have it;
+/// the rest of the run continues. When you leave the program, the task is given back, and its agent continues in the same session and is
 /// told what you changed. Agents without sessions of their own (kinds `command` and `acp`) open a shell in the workspace.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  rekindle attach T3")]
@@ -117,7 +117,7 @@ fn say(context: &Context, task: &rekindle_core::ids::TaskId) -> Result<()> {
         context.ui.say(&format!("  and {} more", changed.len() - SHOWN));
     }
     if StateDir::open(&context.project.state_dir)?.owner()?.is_none() {
-        context.ui.hint("no coordinator is running; go on with: rekindle resume");
+        context.ui.hint("no coordinator is running; continue: rekindle resume");
     }
     Ok(())
 }

@@ -178,13 +178,13 @@ fn specs(args: &ChaosArgs, base: &Path, tasks: &[String], random: &mut Random) -
 fn one(spec: &Spec, sandbox: &Sandbox, config: &Config, plan: &Plan, stop: &AtomicBool) -> Result<Outcome> {
     let failed = |error: std::io::Error| CliError::internal("cannot make the sandbox").because(&error);
     if spec.budget_ms <= CLEAN_UP_MS || stop.load(Ordering::Relaxed) {
-        return Ok(Outcome::without(spec, "the time was over"));
+        return Ok(Outcome::without(spec, "the time limit was reached"));
     }
     if spec.tasks.is_empty() {
         return Ok(Outcome::without(spec, "the plan has no open task"));
     }
     if spec.real && spec.fault.needs_stand_in() {
-        return Ok(Outcome::without(spec, "only a stand-in does that when it is told to"));
+        return Ok(Outcome::without(spec, "only a stand-in does that on request"));
     }
     let root = sandbox.copy_for(&spec.dir, spec.fault, config).map_err(failed)?;
     let declared: std::collections::BTreeMap<&str, &[String]> =
@@ -216,7 +216,7 @@ fn apart(spec: &Spec) -> Result<Outcome> {
         Err(_) => {
             let said = String::from_utf8_lossy(&output.stderr);
             let said = said.lines().next().unwrap_or("it gave no reason");
-            Ok(Outcome::without(spec, format!("this machine gives no namespace: {said}")))
+            Ok(Outcome::without(spec, format!("this machine allows no namespace: {said}")))
         }
     }
 }

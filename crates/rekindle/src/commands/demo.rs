@@ -23,7 +23,7 @@ const LOOK_MS: u32 = 50;
 /// Looks before the demonstration gives up: a very slow machine still gets there.
 const LOOKS: u32 = 2_400;
 
-/// How long nobody coordinates, so that everybody can see agents going on alone.
+/// How long nobody coordinates, so that everybody can see agents work alone.
 const ALONE_MS: u32 = 1_500;
 
 /// How long the last lines of the first coordinator may take to appear.
@@ -47,7 +47,7 @@ pub(crate) struct DemoArgs {
 
 /// Shows it. Fails when something that the demonstration promises did not happen.
 pub(crate) fn run(args: &DemoArgs, context: &Context) -> Result<Exit> {
-    let failed = |error: std::io::Error| CliError::internal("cannot set the demonstration up").because(&error);
+    let failed = |error: std::io::Error| CliError::internal("cannot set up the demo").because(&error);
     let holder = tempfile::Builder::new().prefix("rekindle-demo-").tempdir().map_err(failed)?;
     let dir = holder.path().canonicalize().map_err(failed)?;
     write_project(&dir).map_err(failed)?;
@@ -116,7 +116,7 @@ fn wait_for_victim(context: &Context, project: &Project, coordinator: &mut Child
         }
         ui::pause(LOOK_MS);
     }
-    context.ui.warn("the machine is too slow for the demonstration");
+    context.ui.warn("the machine is too slow for the demo");
     Err(CliError::internal("the agents did not start working in time"))
 }
 

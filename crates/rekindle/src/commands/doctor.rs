@@ -38,7 +38,6 @@ pub(crate) struct DoctorArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Verdict {
-    /// As it should be.
     Ok,
     /// It works, with something to know.
     Warning,
@@ -65,7 +64,6 @@ pub(crate) struct Finding {
     pub hint: Option<String>,
 }
 
-/// Everything, for programs.
 #[derive(Serialize)]
 struct DoctorJson<'a> {
     schema_version: u32,

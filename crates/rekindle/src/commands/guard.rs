@@ -111,7 +111,7 @@ impl Here {
     }
 }
 
-/// The path that goes on leading to this program after an update: the one on `PATH`, if it leads here, since package managers
+/// The path that still leads to this program after an update: the one on `PATH`, if it leads here, since package managers
 /// keep each version in a folder of its own.
 fn lasting(own: &Path, root: &Path) -> PathBuf {
     let found = find("rekindle", root).filter(|found| found.is_absolute());

@@ -85,7 +85,6 @@ struct CheckJson<'a> {
     import: Option<String>,
 }
 
-/// A plan, for programs.
 #[derive(Serialize)]
 struct ShowJson<'a> {
     schema_version: u32,
@@ -94,7 +93,6 @@ struct ShowJson<'a> {
     commands: Option<Vec<Brought>>,
 }
 
-/// Runs the subcommand.
 pub(crate) fn run(args: &PlanArgs, context: &Context) -> Result<Exit> {
     match &args.command {
         PlanCommand::Check(args) => check(args, context),

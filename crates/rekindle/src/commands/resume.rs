@@ -1,4 +1,4 @@
-//! `rekindle resume`: go on with the run of this state directory.
+//! `rekindle resume`: continue the run of this state directory.
 
 use clap::Args;
 

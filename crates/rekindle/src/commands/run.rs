@@ -67,7 +67,6 @@ pub(crate) struct RunOptions {
 
 impl RunOptions {
     /// What was said on the command line, as configuration.
-    #[must_use]
     pub(crate) fn flags(&self) -> Vec<Flag> {
         let recover = self.no_recover.then(|| "false".to_owned());
         let given = [
@@ -79,28 +78,18 @@ impl RunOptions {
     }
 }
 
-/// Runs a plan.
-///
-/// # Errors
-/// When the plan, the configuration or the state directory do not allow it.
 pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
     orders::refuse_own_agent(&context.project)?;
     go(prepare::for_plan(args, context)?, &args.options, context)
 }
 
-/// Goes on with the run of the state directory.
-///
-/// # Errors
-/// When there is none, or the configuration does not allow it.
+/// Continues the run of the state directory.
 pub(crate) fn continue_run(options: &RunOptions, context: &Context) -> Result<Exit> {
     orders::refuse_own_agent(&context.project)?;
     go(prepare::for_resume(options, context)?, options, context)
 }
 
 /// What a coordinator of the unfinished run here needs; nothing when somebody coordinates it or it is over.
-///
-/// # Errors
-/// When the configuration or the state directory do not allow it.
 pub(crate) fn setup_of_unfinished(context: &Context) -> Result<Option<Setup>> {
     match prepare::for_resume(&RunOptions::default(), context)? {
         prepare::Prepared::Coordinate(setup) => Ok(Some(*setup)),

@@ -40,11 +40,9 @@ struct RunJson {
     failed: usize,
     skipped: usize,
     total: usize,
-    /// A coordinator is running it.
     coordinated: bool,
 }
 
-/// Lists them.
 pub(crate) fn run(args: &RunsArgs, context: &Context) -> Result<Exit> {
     let view = context.view()?;
     let runs = read(&view)?;

@@ -63,7 +63,6 @@ struct SnapshotJson<'a> {
     reference: &'a str,
 }
 
-/// What was restored, for programs.
 #[derive(Serialize)]
 struct RestoredJson<'a> {
     snapshot: SnapshotJson<'a>,

@@ -82,7 +82,6 @@ fn address_of(args: &ServeArgs) -> Result<SocketAddr> {
     Ok(address)
 }
 
-/// Prints every route as JSON.
 pub(crate) fn print_routes() -> ExitCode {
     let ui = Ui::new(ColorChoice::default());
     let printed = ui.json(&routes::TABLE).and_then(|()| ui.flush());

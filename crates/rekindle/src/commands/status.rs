@@ -257,7 +257,7 @@ fn advise(picture: &Picture, context: &Context) {
         ui.warn("the plan file has changed since this run started; the run keeps the plan it started with");
     }
     if picture.coordinator.is_none() && picture.run.state == "paused" {
-        ui.hint("go on: rekindle resume");
+        ui.hint("continue: rekindle resume");
     }
     if let Some(failed) = picture.tasks.iter().find(|task| task.state == "failed") {
         ui.hint(&format!("rekindle why {0}; then rekindle task retry {0} or rekindle task skip {0}", failed.id));

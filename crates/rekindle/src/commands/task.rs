@@ -52,7 +52,7 @@ struct StartArgs {
     task: Option<String>,
 }
 
-/// Say that a task is done
+/// Report that a task is done
 ///
 /// For an agent: rekindle runs the task's checks and answers. The exit code is 0 when the task is complete or
 /// handed to its reviewers; otherwise it is 1, and the output of the failing check is printed. For the operator:
@@ -67,7 +67,7 @@ struct DoneArgs {
     result: Option<String>,
 }
 
-/// Give a task up
+/// Give up a task
 ///
 /// For an agent: it is handed out again while it has attempts left. For the operator: it has failed on your word, whatever its
 /// agent says, until you retry it.

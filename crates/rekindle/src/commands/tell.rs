@@ -14,7 +14,7 @@ use crate::exit_code::Exit;
 use crate::ui::{self, Ui};
 use crate::view::task_id;
 
-/// Tell the agent of a task something
+/// Send a message to a task's agent
 ///
 /// A program that takes messages while it runs gets it now; any other with its next prompt. `rekindle why TASK` shows when and how
 /// it was delivered.
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &TellArgs, context: &Context) -> Result<Exit> {
     let text = if args.text == "-" { from_input()? } else { args.text.clone() };
     if text.trim().is_empty() {
         return Err(CliError::usage("the message is empty")
-            .hint("write it behind the task, or - to read it from standard input"));
+            .hint("write it after the task, or use - to read it from standard input"));
     }
     let before = newest(context, args)?.map_or(0, |told| told.number);
     let order = Order::Tell { task, text, key: acts::key_of_order() };

@@ -16,7 +16,7 @@ const THEME: &str = "REKINDLE_THEME";
 
 /// Watch a run live, answer its questions and act on its tasks
 ///
-/// The tree of waves, tasks, attempts and calls beside logs, diffs and stories. `?` shows every key. Leaving it never stops the
+/// The tree of waves, tasks, attempts and calls beside logs, diffs and history. `?` shows every key. Leaving it never stops the
 /// run.
 #[derive(Debug, Args)]
 #[command(
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &TopArgs, context: &Context) -> Result<Exit> {
 fn choice(given: ThemeChoice) -> Result<ThemeChoice> {
     match std::env::var(THEME).ok().filter(|text| given == ThemeChoice::Auto && !text.is_empty()) {
         Some(text) => ThemeChoice::from_str(&text, true).map_err(|_| {
-            let message = format!("{THEME} is `{}`, which is no theme", one_line(&text));
+            let message = format!("{THEME} is `{}`, which is not a theme", one_line(&text));
             CliError::usage(message).hint("themes are auto, dark, light, 16 and none")
         }),
         None => Ok(given),

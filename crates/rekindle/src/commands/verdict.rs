@@ -53,7 +53,7 @@ pub(crate) fn give(args: &VerdictArgs, verb: Role, verdict: Verdict, context: &C
     let outcome = agent.report(&report)?;
     context.say_kept(&outcome);
     if let Outcome::Answered(_) = outcome {
-        context.ui.line(&format!("the verdict on task {task} is taken; you are done"))?;
+        context.ui.line(&format!("the verdict on task {task} is recorded; you are done"))?;
     }
     Ok(Exit::Success)
 }

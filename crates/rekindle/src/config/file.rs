@@ -70,12 +70,10 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Notes an error.
     pub(super) fn problem(&mut self, span: Range<usize>, message: String, hint: Option<String>) {
         self.add(span, message, hint, false);
     }
 
-    /// Notes something doubtful.
     pub(super) fn warning(&mut self, span: Range<usize>, message: String, hint: Option<String>) {
         self.add(span, message, hint, true);
     }

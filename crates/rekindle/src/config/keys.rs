@@ -20,7 +20,6 @@ pub(crate) enum Shape {
     },
     /// An amount of memory, `auto` or `none`.
     Memory,
-    /// True or false.
     Switch,
     /// Any text, nothing included.
     Text,
@@ -33,12 +32,10 @@ pub(crate) enum Shape {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
-    /// A whole number.
     Count(u64),
     /// A span of time in milliseconds.
     DurationMs(u64),
     Memory(Memory),
-    /// True or false.
     Switch(bool),
     Text(String),
     /// A program with its arguments; empty means none.

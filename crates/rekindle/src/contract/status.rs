@@ -28,7 +28,6 @@ use crate::view::{REPAIR, RunView, Spent, View, newest_of_each};
 /// The version of the JSON; a field may be added under the same one.
 const SCHEMA_VERSION: u32 = 1;
 
-/// Everything, for programs.
 #[derive(Serialize)]
 pub(crate) struct StatusJson {
     schema_version: u32,
@@ -90,7 +89,7 @@ struct RunJson {
     plan_changed: bool,
     /// Why it is paused: `operator`, `interrupt`, `terminate`, `stop`, `no_wait`, `usage_limit` or `system_error`.
     pause_reason: Option<PauseReason>,
-    /// When a run that waits goes on by itself.
+    /// When a run that waits resumes by itself.
     resumes_at: Option<String>,
     waits: Vec<WaitJson>,
     /// Orders that the person can still take back.
@@ -154,7 +153,6 @@ struct TaskJson {
     merged: Option<String>,
     /// What the person told its agent.
     told: Vec<ToldJson>,
-    /// The person holds it.
     attached: Option<AttachedJson>,
     /// What an open task that nobody is at waits for: `kind` is `task`, `wave`, `slot`, `account`, `person`, `set_up`, `machine`
     /// or `time`.

@@ -56,11 +56,8 @@ pub(super) struct Stretch {
     /// From when, in milliseconds.
     pub from: i64,
     pub until: i64,
-    /// Its left edge.
     pub left: f64,
-    /// Its right edge.
     pub right: f64,
-    /// Whether it is squeezed.
     pub squeezed: bool,
 }
 
@@ -102,7 +99,6 @@ impl Scale {
         at.left + (at.right - at.left) * part.clamp(0.0, 1.0)
     }
 
-    /// The stretches that are squeezed.
     pub(super) fn squeezed(&self) -> impl Iterator<Item = &Stretch> {
         self.stretches.iter().filter(|stretch| stretch.squeezed)
     }

@@ -18,9 +18,7 @@ const KINDS_MAX: usize = 3;
 pub(super) struct Symbol {
     /// What it is, where it is one of the marks; the graver ones are shown first.
     pub kind: Option<MarkKind>,
-    /// What is drawn.
     pub symbol: &'static str,
-    /// Its classes.
     pub class: String,
     /// Where its time is.
     pub x: f64,
@@ -43,7 +41,6 @@ pub(super) struct Cluster {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Shown {
     pub symbol: &'static str,
-    /// Its classes.
     pub class: String,
     /// How often, where that is more than once.
     pub many: String,
@@ -65,12 +62,10 @@ impl Cluster {
         short(&all.join(" · "), TIP_COLUMNS)
     }
 
-    /// Its left edge.
     pub(super) fn left(&self) -> f64 {
         self.x - self.wide / 2.0
     }
 
-    /// Its right edge.
     pub(super) fn right(&self) -> f64 {
         self.x + self.wide / 2.0
     }

@@ -1,5 +1,5 @@
 //! The timeline: a lane for every task, a bar for every attempt at it, a symbol for whatever befell it. Unfinished bars
-//! reach to where the picture ends, so the same drawing serves while the run goes on and afterwards.
+//! reach to where the picture ends, so the same drawing serves while the run continues and afterwards.
 
 use maud::{Markup, html};
 use rekindle_core::ids::TaskId;
@@ -50,8 +50,6 @@ const NOW: f64 = 64.0;
 /// Most lanes: more is a list, not a picture.
 const LANES_MAX: usize = 400;
 
-/// The timeline of a run.
-#[must_use]
 pub(crate) fn timeline(picture: &Picture, links: Links) -> Markup {
     if picture.tasks.is_empty() {
         return html! { p.empty { "There are no tasks to draw." } };

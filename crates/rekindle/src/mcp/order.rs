@@ -15,12 +15,9 @@ use crate::client::Agent;
 use crate::client::agent::Outcome;
 use crate::error::{CliError, Kind};
 
-/// What a call asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// The agent's tasks.
     List,
-    /// A sign of life.
     Heartbeat,
     Report(Report),
 }
@@ -70,7 +67,7 @@ impl Order {
             Self::List => list(agent, own),
             Self::Heartbeat => match agent.heartbeat() {
                 Ok(true) => ToolAnswer::good("noted".to_owned()),
-                Ok(false) => ToolAnswer::good("no coordinator is running: no heartbeat is needed; go on".to_owned()),
+                Ok(false) => ToolAnswer::good("no coordinator is running: no heartbeat is needed; continue".to_owned()),
                 Err(error) => failed(&error),
             },
             Self::Report(report) => match agent.report(report) {
@@ -181,8 +178,8 @@ fn answered(agent: &Agent, report: &Report, answer: Response) -> ToolAnswer {
                  task_done; {task} itself is proven when they are complete"
             ))
         }
-        (_, Response::Accepted) => ToolAnswer::good("recorded; go on".to_owned()),
-        (_, Response::Already) => ToolAnswer::good("already done; go on".to_owned()),
+        (_, Response::Accepted) => ToolAnswer::good("recorded; continue".to_owned()),
+        (_, Response::Already) => ToolAnswer::good("already done; continue".to_owned()),
         (_, answer) => ToolAnswer::wrong(format!("unexpected answer from the coordinator: {answer:?}; call again")),
     }
 }
@@ -213,7 +210,7 @@ fn kept(report: &Report) -> ToolAnswer {
         }
         Report::Verdict { .. } => ". You are done: end your turn now",
         Report::Ask { .. } => ". Save a checkpoint, then end your turn; the answer comes with your next prompt",
-        _ => "; go on",
+        _ => "; continue",
     };
     ToolAnswer::good(format!("no coordinator is running: the report is kept and counts when one starts{more}"))
         .with("kept", json!(true))

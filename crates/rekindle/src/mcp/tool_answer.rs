@@ -19,7 +19,7 @@ const CHECKS_TOLD: usize = 20;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ToolAnswer {
     pub ok: bool,
-    /// Whether the model has to do something about it before it goes on.
+    /// Whether the model has to do something about it before it continues.
     pub error: bool,
     pub message: String,
     pub fields: JsonObject,

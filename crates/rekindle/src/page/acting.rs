@@ -24,7 +24,6 @@ pub(super) fn button(visit: &Visit<'_>, picture: &Picture, act: &Act, label: &st
 }
 
 /// Where an act is ordered.
-#[must_use]
 pub(crate) fn place(act: &Act) -> String {
     match act {
         Act::Retry(id) => format!("/api/tasks/{}/retry", encoded(id.as_str())),
@@ -45,7 +44,6 @@ pub(crate) fn place(act: &Act) -> String {
 }
 
 /// An edit of a task's checks, before it is said which.
-#[must_use]
 pub(crate) fn other_checks() -> TaskEdit {
     TaskEdit { accept: Some(Vec::new()), ..TaskEdit::default() }
 }
@@ -125,7 +123,7 @@ pub(super) fn tell(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Mark
     }
 }
 
-/// Orders that can still be taken back, and a run that can go on.
+/// Orders that can still be taken back, and a run that can continue.
 pub(super) fn waiting(visit: &Visit<'_>, picture: &Picture) -> Markup {
     html! {
         @for placed in &picture.run.placed {

@@ -41,7 +41,7 @@ pub(super) fn page(visit: &Visit<'_>) -> Result<Frame> {
             div { dt { "Cost" } dd { (cost(Some(&all))) } }
             div { dt { "Attempts" } dd { strong.num { (picture.attempts.len()) } } }
         }
-        p.dim { "As agents' programs tell it; a dash means that one does not say." }
+        p.dim { "As the agents' programs report it; a dash means that one reports nothing." }
         (by_task(visit, picture))
         (by("By agent", "Agent", groups(picture, |attempt| attempt.name.to_string()), true))
         (by("By kind", "Kind", groups(picture, |attempt| attempt.kind.clone()), false))

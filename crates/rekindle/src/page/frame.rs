@@ -132,7 +132,7 @@ fn header(visit: &Visit<'_>, page: Option<&Page>, asks: usize) -> Markup {
     }
 }
 
-/// What the script shows when the server does not answer any more: what that means, and how to go on.
+/// What the script shows when the server does not answer any more: what that means, and how to continue.
 fn gone() -> Markup {
     html! {
         aside #gone role="alert" hidden {
@@ -148,7 +148,6 @@ fn gone() -> Markup {
     }
 }
 
-/// How the run stands.
 pub(super) fn run_state(picture: &Picture) -> Markup {
     let nobody = picture.coordinator.is_none();
     let (symbol, word, tone) = match picture.run.state.as_str() {

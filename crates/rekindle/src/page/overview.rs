@@ -86,7 +86,7 @@ fn strip(picture: &Picture) -> Markup {
             @if spent.cost_usd.is_some() { div { dt { "Cost" } dd { (cost(Some(&spent))) } } }
         }
         @if picture.coordinator.is_none() && picture.run.ended_at.is_none() {
-            p.banner { "No coordinator is running. Go on with the run: " (parts::command("rekindle resume")) }
+            p.banner { "No coordinator is running. Continue the run: " (parts::command("rekindle resume")) }
         }
     }
 }
@@ -216,7 +216,7 @@ fn tasks(visit: &Visit<'_>, picture: &Picture) -> Markup {
                     span.dim role="status" { (rows.len()) " of " (picture.tasks.len()) }
                 }
             }
-            (table::table("Tasks", "Tasks, how each stands, and what it waits for", "tasks", &COLUMNS, &lines))
+            (table::table("Tasks", "Tasks, their states, and what each waits for", "tasks", &COLUMNS, &lines))
             @if rows.is_empty() { p.dim { "No task matches." } }
         }
     }

@@ -28,12 +28,10 @@ impl Ways {
         Self { run: run.filter(|run| !run.is_empty()).map(str::to_owned) }
     }
 
-    /// The run that was named.
     pub(super) fn run(&self) -> Option<&str> {
         self.run.as_deref()
     }
 
-    /// The address of a page.
     pub(super) fn to(&self, path: &str) -> String {
         self.with(path, &[])
     }
@@ -46,12 +44,10 @@ impl Ways {
         if query.is_empty() { path.to_owned() } else { format!("{path}?{}", query.join("&")) }
     }
 
-    /// A task's page.
     pub(super) fn task(&self, id: &str) -> String {
         self.to(&format!("/tasks/{}", encoded(id)))
     }
 
-    /// A log's page.
     pub(super) fn log(&self, attempt: AttemptId) -> String {
         self.to(&format!("/logs/{}", attempt.0))
     }
@@ -70,7 +66,6 @@ pub(super) fn encoded(text: &str) -> String {
     out
 }
 
-/// The class of a tone.
 pub(super) fn class(tone: Tone) -> &'static str {
     match tone {
         Tone::Error => "t-error",
@@ -88,7 +83,6 @@ pub(super) fn pill(symbol: &str, word: &str, tone: Tone) -> Markup {
     html! { span class=(format!("pill {}", class(tone))) { span.sym aria-hidden="true" { (symbol) } " " (one_line(word)) } }
 }
 
-/// How a task stands.
 pub(super) fn stands(standing: &Standing) -> Markup {
     pill(standing.symbol, standing.word, standing.tone)
 }
@@ -117,7 +111,7 @@ pub(super) fn countdown(until: Time, now: Time) -> Markup {
     html! { time.count data-until=(until.0) datetime=(stamp(until)) title=(date_time(until)) { (elapsed(until.since_ms(now))) } }
 }
 
-/// A span; one that goes on is counted up by the script.
+/// A span; an open one is counted up by the script.
 pub(super) fn span(from: Time, to: Option<Time>, now: Time) -> Markup {
     match to {
         Some(to) => html! { span.num { (elapsed(to.since_ms(from))) } },
@@ -153,7 +147,6 @@ pub(super) fn output(picture: &Picture, task: &TaskRow) -> Markup {
     html! { p.dim { (output.heading()) ":" } (code(&text, &output.heading())) }
 }
 
-/// A command to type.
 pub(super) fn command(text: &str) -> Markup {
     html! { span.command { code { (one_line(text)) } (copy(text)) } }
 }
@@ -166,12 +159,10 @@ fn icon() -> Markup {
     }
 }
 
-/// A link to a task.
 pub(super) fn task_link(ways: &Ways, id: &str) -> Markup {
     html! { a.id href=(ways.task(id)) { (one_line(id)) } }
 }
 
-/// How full a context is.
 pub(super) fn context(measure: Option<Measure>) -> Markup {
     let filled = measure.and_then(|measure| measure.remaining_percent()).map(|left| 100 - u64::from(left.min(100)));
     match filled {
@@ -206,12 +197,10 @@ pub(super) fn tokens_cell(spent: Option<&Spent>) -> Option<Markup> {
     spent.is_some_and(|spent| spent.tokens > 0).then(|| tokens(spent))
 }
 
-/// Dollars for a cell.
 pub(super) fn cost_cell(spent: Option<&Spent>) -> Option<Markup> {
     spent.is_some_and(|spent| spent.cost_usd.is_some()).then(|| cost(spent))
 }
 
-/// A context for a cell.
 pub(super) fn context_cell(measure: Option<Measure>) -> Option<Markup> {
     measure.and_then(|measure| measure.remaining_percent()).map(|_| context(measure))
 }
@@ -222,7 +211,6 @@ pub(super) fn title(text: &str) -> Markup {
     html! { span.line title=(text) { (text) } }
 }
 
-/// What one attempt has used.
 pub(super) fn spent(attempt: &AttemptRow) -> Spent {
     Spent::by_all(std::slice::from_ref(attempt))
 }

@@ -10,7 +10,6 @@ pub(super) type Column = (&'static str, &'static str);
 pub(super) struct Line {
     /// What it is known by when the page changes.
     pub key: String,
-    /// Its classes.
     pub class: &'static str,
     /// A state for the style.
     pub state: Option<String>,
@@ -21,7 +20,6 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// A plain row.
     pub(super) fn new(key: impl ToString, cells: Vec<Option<Markup>>) -> Self {
         Self { key: key.to_string(), class: "", state: None, current: false, cells }
     }

@@ -13,7 +13,6 @@ const MOST_BYTES: usize = 2 * 1024 * 1024;
 /// Longest line that is shown; minified files have lines of megabytes.
 const LINE_MAX_CHARS: usize = 2_000;
 
-/// A task's changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Diff {
     /// Where they were found, in words.
@@ -26,16 +25,13 @@ pub(crate) struct Diff {
     pub cut: bool,
 }
 
-/// The changes of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FileDiff {
     /// Its path; for one that was moved, the new one.
     pub path: String,
     /// What became of it besides its lines: `new file`, `deleted`, `moved from a.rs`, `binary`.
     pub note: Option<String>,
-    /// Lines added.
     pub added: usize,
-    /// Lines removed.
     pub removed: usize,
     /// The lines of its hunks.
     pub lines: Vec<DiffLine>,
@@ -44,7 +40,6 @@ pub(crate) struct FileDiff {
 /// A line of a diff, made harmless.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DiffLine {
-    /// What it is.
     pub kind: LineKind,
     /// Its text without the sign before it.
     pub text: String,
@@ -57,13 +52,11 @@ pub(crate) enum LineKind {
     Hunk,
     Added,
     Removed,
-    /// Unchanged.
     Same,
 }
 
 impl LineKind {
     /// The sign before such a line.
-    #[must_use]
     pub(crate) fn sign(self) -> &'static str {
         match self {
             Self::Hunk => "",
@@ -75,9 +68,6 @@ impl LineKind {
 }
 
 /// What a task changes; nothing where there is no git or nothing to compare.
-///
-/// # Errors
-/// When git fails.
 pub(crate) fn of(project: &Project, picture: &Picture, task: &TaskRow) -> Result<Option<Diff>> {
     let Ok(repo) = Repo::of(&project.root) else { return Ok(None) };
     let branch = picture.run.work_branch.clone().unwrap_or_default();
@@ -94,7 +84,6 @@ pub(crate) fn of(project: &Project, picture: &Picture, task: &TaskRow) -> Result
 }
 
 /// Reads a unified diff as git writes it.
-#[must_use]
 pub(crate) fn parse(patch: &str) -> Vec<FileDiff> {
     let mut files: Vec<FileDiff> = Vec::new();
     // Lines of a hunk that are still to come: what looks like a header inside one is content.

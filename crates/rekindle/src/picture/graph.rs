@@ -27,18 +27,14 @@ pub(crate) enum Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WaveSpan {
     pub wave: u32,
-    /// Its first layer.
     pub first: usize,
-    /// Its last layer.
     pub last: usize,
 }
 
-/// The drawing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Graph {
     /// What stands in each layer, from top to bottom; tasks by their number in the plan's order.
     pub layers: Vec<Vec<Place>>,
-    /// The layer of every task.
     pub layer_of: Vec<usize>,
     /// Who waits for whom: the first has to end before the second may begin.
     pub edges: Vec<(usize, usize)>,

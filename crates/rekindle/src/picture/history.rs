@@ -28,7 +28,6 @@ const NEWS_MAX: usize = 200;
 /// What befell an attempt, for a symbol on its bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum MarkKind {
-    /// Its context was compacted.
     Compaction,
     /// Its process crashed or was lost.
     Crash,
@@ -40,11 +39,9 @@ pub(crate) enum MarkKind {
     Recovery,
     /// Its claim was not proven, or its work was sent back.
     Refused,
-    /// It asked a person.
     Question,
     /// The task failed for good.
     Failed,
-    /// The task is complete.
     Done,
 }
 
@@ -63,7 +60,6 @@ impl MarkKind {
     ];
 
     /// Its name, for a legend, a class and a screen reader.
-    #[must_use]
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Compaction => "compaction",
@@ -78,7 +74,6 @@ impl MarkKind {
         }
     }
 
-    #[must_use]
     pub(crate) fn symbol(self) -> &'static str {
         match self {
             Self::Compaction => "◆",
@@ -93,7 +88,6 @@ impl MarkKind {
         }
     }
 
-    #[must_use]
     pub(crate) fn tone(self) -> Tone {
         match self {
             Self::Crash | Self::Failed => Tone::Error,
@@ -118,7 +112,6 @@ pub(crate) struct Mark {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Span {
     pub attempt: AttemptId,
-    /// The agent's name.
     pub agent: String,
     pub role: Role,
     /// Which `[agents.NAME]` runs it.
@@ -165,7 +158,6 @@ pub(crate) struct History {
     pub news: Vec<News>,
     /// How many of each kind there were.
     pub counts: BTreeMap<MarkKind, u64>,
-    /// When the last event was.
     pub last_time: Option<Time>,
     known: BTreeMap<AttemptId, SeenTask>,
 }
@@ -186,13 +178,11 @@ impl History {
     }
 
     /// The spans of a task.
-    #[must_use]
     pub(crate) fn of(&self, task: &TaskId) -> &[Span] {
         self.spans.get(task).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// How often something of a kind happened.
-    #[must_use]
     pub(crate) fn count(&self, kind: MarkKind) -> u64 {
         self.counts.get(&kind).copied().unwrap_or(0)
     }
@@ -375,19 +365,16 @@ const BESIDES: [&str; 14] = [
 ];
 
 /// Whether events of a kind tell the course of a task: a long log has a million of those that do not.
-#[must_use]
 pub(crate) fn is_course(kind: &str) -> bool {
     COURSE.contains(&kind) || kind.ends_with("dispatched")
 }
 
 /// Whether events of a kind are told in a timeline.
-#[must_use]
 pub(crate) fn is_told(kind: &str) -> bool {
     is_course(kind) || BESIDES.contains(&kind) || kind.ends_with("_timeout")
 }
 
 /// What an event is on a bar, if it is anything there.
-#[must_use]
 pub(crate) fn mark_kind(body: &Body) -> Option<MarkKind> {
     Some(match body {
         Body::Session(SessionEvent::AgentCompacted(_)) => MarkKind::Compaction,

@@ -28,21 +28,16 @@ pub(crate) struct LineIndex {
 
 impl LineIndex {
     /// Of an attempt; it knows nothing yet.
-    #[must_use]
     pub(crate) fn new(attempt: AttemptId) -> Self {
         Self { attempt, steps: vec![0], count: 0, last: 0 }
     }
 
     /// How many lines there are, as of the last look.
-    #[must_use]
     pub(crate) fn count(&self) -> usize {
         self.count
     }
 
     /// Takes in what is new.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(crate) fn grow(&mut self, run: &RunView<'_>) -> Result<()> {
         loop {
             let places = run.places(self.attempt, self.last, PAGE)?;
@@ -60,9 +55,6 @@ impl LineIndex {
     }
 
     /// Lines from a number on, at most [`WINDOW_MAX`]; numbers begin with 0.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(crate) fn window(&self, run: &RunView<'_>, from: usize, many: usize) -> Result<Vec<StoredLine>> {
         if from >= self.count {
             return Ok(Vec::new());
@@ -75,9 +67,6 @@ impl LineIndex {
     }
 
     /// The number of the line at a place, if it is one of this attempt's.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(crate) fn number_of(&self, run: &RunView<'_>, place: u64) -> Result<Option<usize>> {
         let step = self.steps.partition_point(|before| *before < place).saturating_sub(1);
         let near = run.places(self.attempt, self.steps[step], STEP)?;

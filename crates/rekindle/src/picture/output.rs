@@ -35,7 +35,6 @@ fn as_number<S: Serializer>(attempt: &AttemptId, serializer: S) -> std::result::
 
 impl TaskOutput {
     /// What stands above the lines.
-    #[must_use]
     pub(crate) fn heading(&self) -> String {
         format!("last output of attempt {} ({})", self.number, self.cause.replace('_', " "))
     }
@@ -47,13 +46,9 @@ impl TaskOutput {
     }
 }
 
-/// Outputs by task.
 pub(crate) type Outputs = Arc<BTreeMap<TaskId, TaskOutput>>;
 
 /// Reads what is not known yet: the output of an attempt that has ended does not change.
-///
-/// # Errors
-/// When the store cannot be read.
 pub(crate) fn read(
     run: &RunView<'_>,
     tasks: &[TaskRow],

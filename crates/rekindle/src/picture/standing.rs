@@ -11,7 +11,6 @@ use crate::waits;
 /// Longest question in a note: the question itself is shown elsewhere, whole.
 const NOTE_MAX_BYTES: usize = 200;
 
-/// How a task stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Standing {
     pub symbol: &'static str,
@@ -28,16 +27,13 @@ pub(crate) struct Standing {
 pub(crate) enum Urgency {
     /// A person has to do something.
     NeedsYou,
-    /// It is being worked on.
     Working,
     /// It waits for something that comes by itself.
     Waiting,
-    /// It has ended.
     Ended,
 }
 
 /// How a task of the picture stands.
-#[must_use]
 pub(crate) fn of(picture: &Picture, task: &TaskRow) -> Standing {
     let note = || task.reason.as_deref().map(one_line);
     match task.state.as_str() {
@@ -58,7 +54,6 @@ fn ended(word: &'static str, tone: Tone, task: &TaskRow) -> Standing {
     Standing { symbol: "✔", ascii: "+", word, tone, note: task.result.as_deref().map(one_line) }
 }
 
-/// One that somebody is at.
 fn begun(picture: &Picture, task: &TaskRow) -> Standing {
     let attempt = picture.at_work(&task.id);
     if task.verifying || attempt.is_none() {
@@ -81,7 +76,6 @@ fn begun(picture: &Picture, task: &TaskRow) -> Standing {
     Standing { symbol: "▶", ascii: ">", word, tone: Tone::Active, note }
 }
 
-/// One that nobody is at.
 fn waiting(picture: &Picture, task: &TaskRow, waits: &WaitsFor) -> Standing {
     let reason = || task.reason.as_deref().map(one_line);
     let words = waits::words(waits, task, &picture.run, picture.now);
@@ -121,13 +115,11 @@ fn waiting(picture: &Picture, task: &TaskRow, waits: &WaitsFor) -> Standing {
 }
 
 /// The question that a task waits for.
-#[must_use]
 pub(crate) fn question_of<'a>(picture: &'a Picture, task: &TaskRow) -> Option<&'a QuestionRow> {
     picture.open_questions().find(|question| question.task == task.id)
 }
 
 /// Where a task belongs in a list.
-#[must_use]
 pub(crate) fn urgency(picture: &Picture, task: &TaskRow) -> Urgency {
     match task.state.as_str() {
         // Whatever became of the task: somebody asked and was not answered.

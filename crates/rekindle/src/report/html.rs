@@ -33,7 +33,6 @@ const WORDS_MAX_BYTES: usize = 2_000;
 const CSS: &str = include_str!("html/report.css");
 
 /// The account as a file.
-#[must_use]
 pub(crate) fn render(report: &Report, picture: &Picture, told: &BTreeMap<&str, Newest>) -> String {
     let style = format!("{}{CSS}", drawing::CSS);
     let title = words(&report.run.title);
@@ -146,7 +145,6 @@ fn troubles(report: &Report, picture: &Picture) -> Markup {
     }
 }
 
-/// Questions that nobody has answered.
 fn asked(report: &Report) -> Markup {
     let open: Vec<_> = report.questions.iter().filter(|question| question.answer.is_none()).collect();
     html! {

@@ -20,10 +20,6 @@ const OUTPUT_MAX_BYTES: usize = 64 * 1024;
 /// Stands for a tab.
 const TAB: &str = "    ";
 
-/// The account as XML.
-///
-/// # Errors
-/// When it cannot be written as XML.
 pub(crate) fn render(report: &Report) -> Result<String, SerializeError> {
     let mut waves: BTreeMap<u32, Vec<&TaskReport>> = BTreeMap::new();
     for task in &report.tasks {

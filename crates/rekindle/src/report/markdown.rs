@@ -20,8 +20,6 @@ const WORDS_MAX_BYTES: usize = 1_000;
 /// How much of a failing check's output is shown.
 const OUTPUT_MAX_BYTES: usize = 4_000;
 
-/// The account as Markdown.
-#[must_use]
 pub(crate) fn render(report: &Report) -> String {
     let mut out = head(report);
     failed(&mut out, report);

@@ -19,8 +19,6 @@ const AGENTS: u32 = 2;
 /// Longest text of an event, in columns.
 const TEXT_COLUMNS: usize = 500;
 
-/// The trace as JSON.
-#[must_use]
 pub(crate) fn render(picture: &Picture) -> String {
     let mut trace = Trace { picture, events: Vec::new() };
     let names: BTreeSet<&str> = spans(picture).map(|(_, span)| span.agent.as_str()).collect();

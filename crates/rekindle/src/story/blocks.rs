@@ -17,7 +17,6 @@ pub(crate) struct Names<'a> {
 }
 
 /// The message of an event, where it has one.
-#[must_use]
 pub(crate) fn block(body: &Body, names: Names<'_>) -> Option<String> {
     Some(match body {
         Body::Run(RunEvent::SessionPause(pause)) => paused(pause, names),

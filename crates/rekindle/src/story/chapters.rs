@@ -15,10 +15,6 @@ use crate::error::Result;
 use crate::story;
 use crate::view::RunView;
 
-/// The chapters of a task.
-///
-/// # Errors
-/// When the store cannot be read.
 pub(crate) fn of(run: &RunView<'_>, task: &str) -> Result<Vec<Chapter>> {
     let mut chapters = Vec::new();
     let mut teller = Teller::of(task);
@@ -40,9 +36,6 @@ pub(crate) struct Newest {
 }
 
 /// The newest chapters of each task, at most `most` of one: the log is read once for all of them.
-///
-/// # Errors
-/// When the store cannot be read.
 pub(crate) fn of_each<'a>(run: &RunView<'_>, tasks: &[&'a str], most: usize) -> Result<BTreeMap<&'a str, Newest>> {
     let mut told: Vec<(Teller<'a>, Newest)> = tasks.iter().map(|task| (Teller::of(task), Newest::default())).collect();
     run.events(0, |event| {

@@ -43,15 +43,14 @@ pub(super) fn tell(fact: &PersonEvent) -> Parts {
         PersonEvent::OrderPlaced { number, order, .. } => (
             "PLACED",
             Tone::Dim,
-            format!("order {number}: {}, which can be taken back for ten seconds", order_words(order)),
+            format!("order {number}: {}, which can be undone for ten seconds", order_words(order)),
         ),
-        PersonEvent::OrderTaken { number } => ("TAKEN", Tone::Dim, format!("order {number} is acted on")),
-        PersonEvent::OrderUndone { number } => ("UNDONE", Tone::Warning, format!("order {number} was taken back")),
+        PersonEvent::OrderTaken { number } => ("TAKEN", Tone::Dim, format!("order {number} is carried out")),
+        PersonEvent::OrderUndone { number } => ("UNDONE", Tone::Warning, format!("order {number} was undone")),
     }
 }
 
 /// An order in a few words.
-#[must_use]
 pub(crate) fn order_words(order: &Undoable) -> String {
     match order {
         Undoable::Skip { task, .. } => format!("skip {task}"),

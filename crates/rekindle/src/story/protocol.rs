@@ -27,7 +27,7 @@ pub(super) fn tell(fact: &ReviewEvent) -> Parts {
             format!("sent back by {}: {}", sent_by(rework), rework.findings.issues.join("; ")),
         ),
         ReviewEvent::CriticBypassed {} => {
-            ("BYPASSED", Tone::Warning, "its critics failed too often: it goes on without one".to_owned())
+            ("BYPASSED", Tone::Warning, "its critics failed too often: it continues without one".to_owned())
         }
         ReviewEvent::ReviewAuditDisagreement(what) => {
             let kind = match what.disagreement_type {
@@ -81,7 +81,6 @@ fn verdict(given: &GivenVerdict) -> Parts {
 }
 
 /// Who sent work back, in words.
-#[must_use]
 pub(crate) fn sent_by(rework: &Rework) -> &'static str {
     match rework.source {
         ReworkSource::Critic => "the critic",
@@ -138,7 +137,6 @@ fn usage(left: UsageLeft, now: Time) -> Parts {
 }
 
 /// What a decision rests on, a line each.
-#[must_use]
 pub(crate) fn evidence(body: &Body) -> Vec<String> {
     let listed = |label: &'static str, items: &[String]| -> Vec<String> {
         items.iter().map(|item| format!("{label}: {item}")).collect()
@@ -238,7 +236,7 @@ mod tests {
             ),
             (
                 Body::Review(ReviewEvent::CriticBypassed {}),
-                "BYPASSED: its critics failed too often: it goes on without one",
+                "BYPASSED: its critics failed too often: it continues without one",
             ),
             (
                 Body::Review(ReviewEvent::ReviewAuditDisagreement(disagreement)),

@@ -77,14 +77,12 @@ pub(super) fn tell_gate(fact: &GateEvent, now: Time) -> Parts {
 }
 
 /// A gate as it was closed, as a table shows it.
-#[must_use]
 pub(crate) fn row_of(closed: &GateClosed) -> WaitRow {
     let GateClosed { account, cause, until, reset, probe, .. } = closed;
     WaitRow { account: account.clone(), cause: cause.name().to_owned(), until: *until, reset: *reset, probe: *probe }
 }
 
 /// How much was used and how full the context is.
-#[must_use]
 pub(crate) fn measured(measure: &Measure) -> String {
     let tokens = format!("{} tokens", short_count(measure.usage.tokens()));
     let cost = measure.usage.cost_usd.map(dollars);
@@ -92,7 +90,6 @@ pub(crate) fn measured(measure: &Measure) -> String {
 }
 
 /// How much of the context is left, where that is known.
-#[must_use]
 pub(crate) fn context_left(measure: &Measure) -> Option<String> {
     let used = measure.context_used?;
     Some(match (measure.context_window, measure.remaining_percent()) {
@@ -104,7 +101,6 @@ pub(crate) fn context_left(measure: &Measure) -> Option<String> {
 }
 
 /// A failure in words; `now` is when it happened.
-#[must_use]
 pub(crate) fn failed(failure: &Failure, now: Time) -> String {
     let what = match failure.problem {
         Problem::UsageLimit => "the usage limit is reached",
@@ -113,7 +109,7 @@ pub(crate) fn failed(failure: &Failure, now: Time) -> String {
         Problem::Auth => "the credentials were refused",
         Problem::ContextFull => "the context is full",
         Problem::CompactionLoop => "it compacts again and again",
-        Problem::Looping => "it goes round in circles",
+        Problem::Looping => "it repeats itself",
         Problem::SessionGone => "the session is not there",
         Problem::Other => "its turn failed",
     };
@@ -127,7 +123,6 @@ pub(crate) fn failed(failure: &Failure, now: Time) -> String {
 }
 
 /// What was left of a session.
-#[must_use]
 pub(crate) fn closed(transcript: Transcript, cut_off: Option<&str>, under_way: &UnderWay) -> String {
     let found = match transcript {
         Transcript::Whole => "its transcript is whole",
@@ -144,7 +139,6 @@ pub(crate) fn closed(transcript: Transcript, cut_off: Option<&str>, under_way: &
 }
 
 /// How often, in words.
-#[must_use]
 pub(crate) fn times(count: u32) -> String {
     match count {
         1 => "once".to_owned(),

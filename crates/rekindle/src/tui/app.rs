@@ -26,13 +26,11 @@ use crate::ui::{Tone, one_line};
 /// What is to be done outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// Order something of the run.
     Do(Act),
     /// Give a text to the terminal's clipboard.
     Copy(String),
     /// Give the terminal to the shell for a while.
     Suspend,
-    /// Leave.
     Quit,
 }
 
@@ -48,9 +46,7 @@ pub(super) struct Want {
     /// The text of a pane.
     pub about: Option<About>,
     pub search: Option<Search>,
-    /// The list of runs.
     pub runs: bool,
-    /// A search in all logs.
     pub seek: Option<Seek>,
     /// A line whose number is wanted.
     pub place: Option<LogPosition>,
@@ -96,13 +92,9 @@ pub(super) struct Typing {
     pub before: String,
 }
 
-/// The screen.
 pub(super) struct App {
-    /// Whose runs they are.
     pub project: Project,
-    /// How it looks.
     pub theme: Theme,
-    /// Whether nothing may be ordered.
     pub read_only: bool,
     /// Columns and rows.
     pub size: (u16, u16),
@@ -121,14 +113,12 @@ pub(super) struct App {
     pub focus: Focus,
     /// Whether one pane has the whole screen.
     pub full: bool,
-    /// The tab of the detail.
     pub tab: Tab,
     pub log: LogPane,
     /// The other tabs.
     pub pane: TextPane,
     /// What lies over the screen.
     pub popup: Option<Popup>,
-    /// A filter being typed.
     pub typing: Option<Typing>,
     /// What became of the last thing done.
     pub message: Option<(Tone, String)>,
@@ -174,7 +164,6 @@ impl App {
         }
     }
 
-    /// The terminal has another size.
     pub(super) fn resize(&mut self, columns: u16, rows: u16) {
         self.size = (columns, rows);
         self.realign();
@@ -274,7 +263,7 @@ impl App {
             News::Placed(place, number) => {
                 let rows = usize::from(self.areas().inside_detail().height);
                 if self.log.placed(place, number, rows) && number.is_none() {
-                    self.message = Some((Tone::Warning, "this line is not in the log any more".to_owned()));
+                    self.message = Some((Tone::Warning, "this line is no longer in the log".to_owned()));
                 }
             }
             News::Runs(mut runs, live) => {

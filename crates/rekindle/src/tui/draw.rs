@@ -16,7 +16,6 @@ use super::app::{App, Focus};
 use super::theme::Theme;
 use crate::ui::Tone;
 
-/// Draws the screen.
 pub(super) fn draw(app: &App, frame: &mut Frame<'_>) {
     let screen = frame.area();
     let areas = app.areas_on((screen.width, screen.height));

@@ -13,25 +13,21 @@ pub(super) struct LineEdit {
 
 impl LineEdit {
     /// A line with a text in it, the cursor at its end.
-    #[must_use]
     pub(super) fn with(text: &str) -> Self {
         let text: Vec<char> = text.chars().collect();
         Self { at: text.len(), text }
     }
 
-    #[must_use]
     pub(super) fn text(&self) -> String {
         self.text.iter().collect()
     }
 
     /// Whether nothing but spaces is in it.
-    #[must_use]
     pub(super) fn is_blank(&self) -> bool {
         self.text.iter().all(|c| c.is_whitespace())
     }
 
     /// The text before the cursor and the rest.
-    #[must_use]
     pub(super) fn halves(&self) -> (String, String) {
         (self.text[..self.at].iter().collect(), self.text[self.at..].iter().collect())
     }

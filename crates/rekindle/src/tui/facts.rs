@@ -44,8 +44,6 @@ fn list(lines: &mut Vec<TextLine>, mark: &str, items: &[String]) {
     lines.extend(items.iter().take(LIST_MAX).map(|item| TextLine::plain(format!("  {mark} {}", one_line(item)))));
 }
 
-/// What was spent, in words.
-#[must_use]
 pub(super) fn spent(spent: Spent) -> String {
     let tokens = (spent.tokens > 0).then(|| format!("{} tokens", short_count(spent.tokens)));
     let cost = spent.cost_usd.map(dollars);
@@ -53,7 +51,6 @@ pub(super) fn spent(spent: Spent) -> String {
 }
 
 /// A task with all that is known of it.
-#[must_use]
 pub(super) fn of_task(picture: &Picture, task: &TaskRow) -> Vec<TextLine> {
     let mut lines = Vec::new();
     let stands = standing::of(picture, task);
@@ -187,7 +184,6 @@ fn attempts(lines: &mut Vec<TextLine>, picture: &Picture, task: &TaskRow) {
 }
 
 /// The run with all that is known of it, what went wrong and was recovered first.
-#[must_use]
 pub(super) fn of_run(picture: &Picture) -> Vec<TextLine> {
     let mut lines = Vec::new();
     let run = &picture.run;
@@ -246,7 +242,6 @@ fn result(lines: &mut Vec<TextLine>, made: &RunResult) {
 }
 
 /// How a run stands, in words.
-#[must_use]
 pub(super) fn state_of(picture: &Picture) -> (Tone, String) {
     let run = &picture.run;
     let gone = picture.coordinator.is_none();
@@ -272,7 +267,6 @@ pub(super) fn state_of(picture: &Picture) -> (Tone, String) {
 }
 
 /// A diff: its files, then each with its lines.
-#[must_use]
 pub(super) fn of_diff(diff: Option<&Diff>) -> Vec<TextLine> {
     let Some(diff) = diff else {
         return vec![TextLine::toned(Tone::Dim, "nothing to compare: no git, or no work of its own yet")];
@@ -310,8 +304,6 @@ fn of_file(lines: &mut Vec<TextLine>, file: &FileDiff) {
     }
 }
 
-/// The story of a task.
-#[must_use]
 pub(super) fn of_why(chapters: &[Chapter]) -> Vec<TextLine> {
     if chapters.is_empty() {
         return vec![TextLine::toned(Tone::Dim, "nothing was decided about it yet")];
@@ -328,8 +320,6 @@ pub(super) fn of_why(chapters: &[Chapter]) -> Vec<TextLine> {
     lines
 }
 
-/// An event in a line.
-#[must_use]
 pub(super) fn of_event(event: &StoredEvent) -> TextLine {
     let told = story::tell(event);
     let who = event.task.as_deref().or(event.agent.as_deref()).unwrap_or_default();
@@ -339,7 +329,6 @@ pub(super) fn of_event(event: &StoredEvent) -> TextLine {
 }
 
 /// A past run in a line.
-#[must_use]
 pub(super) fn of_past(run: &RunRow, live: bool) -> String {
     let live = if live { " · live" } else { "" };
     let short: String = run.id.chars().take(12).collect();

@@ -9,25 +9,20 @@ pub(super) struct Filter {
 
 impl Filter {
     /// What was typed; nothing keeps everything.
-    #[must_use]
     pub(super) fn new(text: &str) -> Self {
         Self { text: text.to_owned() }
     }
 
-    /// What was typed.
-    #[must_use]
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
     /// Whether it keeps everything.
-    #[must_use]
     pub(super) fn is_empty(&self) -> bool {
         self.text.split_whitespace().all(|word| word == "!")
     }
 
     /// Whether a line stays. Small letters fit large ones too; large letters only themselves.
-    #[must_use]
     pub(super) fn keeps(&self, line: &str) -> bool {
         self.text.split_whitespace().all(|word| match word.strip_prefix('!') {
             // Without the word, not without its letters in their order: else hardly any line would stay.
@@ -48,13 +43,11 @@ fn in_order(text: &str, word: &str) -> bool {
 }
 
 /// Whether a text has a word in it as it is. Used for searching too.
-#[must_use]
 pub(super) fn holds(text: &str, word: &str) -> bool {
     find(text, word, 0).is_some()
 }
 
 /// Where a word begins and ends in a text, from a byte on.
-#[must_use]
 pub(super) fn find(text: &str, word: &str, from: usize) -> Option<(usize, usize)> {
     let rest = text.get(from..)?;
     rest.char_indices().find_map(|(at, _)| {

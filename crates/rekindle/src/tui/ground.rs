@@ -1,5 +1,5 @@
 //! Whether the terminal is light, as the terminal itself says (OSC 11). The answer comes back like something typed, so keys pass
-//! through here: what belongs to an answer is taken out of them whenever it comes, and everything else goes on as it was.
+//! through here: what belongs to an answer is taken out of them whenever it comes, and everything else continues as it was.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -9,7 +9,7 @@ pub(super) const ASK: &str = "\x1b]11;?\x1b\\";
 /// What every answer begins with, after the mark of a command.
 const BEGINS: &str = "11;rgb";
 
-/// Longest answer (`rgba:` and four numbers of four digits, with room to spare); what goes on is none.
+/// Longest answer (`rgba:` and four numbers of four digits, with room to spare); anything longer is no answer.
 const ANSWER_MAX: usize = 40;
 
 /// What became of a key.
@@ -31,7 +31,6 @@ pub(super) struct Ground {
 }
 
 impl Ground {
-    /// Takes a key.
     pub(super) fn hear(&mut self, key: KeyEvent) -> Heard {
         let alt = key.modifiers.contains(KeyModifiers::ALT);
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -114,7 +113,7 @@ mod tests {
         keys
     }
 
-    /// What was heard of the ground, and the keys that went on.
+    /// What was heard of the ground, and the keys that were passed on.
     fn heard(text: &str) -> (Vec<Option<bool>>, Vec<KeyEvent>) {
         let (mut ground, mut said, mut passed) = (Ground::default(), Vec::new(), Vec::new());
         for key in keys(text) {

@@ -17,10 +17,8 @@ use crate::ui::{clock_time, one_line};
 /// Most lines that are listed, the newest: whoever has more types another word.
 pub(super) const HITS_MAX: usize = 200;
 
-/// A line that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hit {
-    /// Where it is.
     pub place: LogPosition,
     /// Whose it is.
     pub agent: String,
@@ -32,7 +30,6 @@ pub(super) struct Hit {
 
 impl Hit {
     /// A line of the store.
-    #[must_use]
     pub(super) fn of(stored: &StoredLine) -> Self {
         let line = LogLine::of(stored);
         let place = LogPosition { attempt: AttemptId(stored.line.attempt), seq: stored.seq };
@@ -40,7 +37,6 @@ impl Hit {
     }
 
     /// As it is listed, with the number of its attempt at its task.
-    #[must_use]
     pub(super) fn shown(&self, number: Option<u32>) -> String {
         let number = number.map(|number| format!(" #{number}")).unwrap_or_default();
         format!("{} {}{number} {}", clock_time(self.time), self.agent, self.text)
@@ -59,7 +55,6 @@ pub(super) struct Seek {
 /// The search and what it found.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HitList {
-    /// What is searched for.
     pub words: String,
     /// Whether it was asked for; before that it is typed.
     pub asked: bool,
@@ -72,7 +67,6 @@ pub(super) struct HitList {
 
 impl HitList {
     /// What the reader is to look for.
-    #[must_use]
     pub(super) fn seek(&self) -> Option<Seek> {
         let open = self.asked && self.hits.is_none();
         open.then(|| Seek { words: self.words.clone(), serial: self.serial })
@@ -87,7 +81,6 @@ impl HitList {
     }
 
     /// How much was found of each agent, most first.
-    #[must_use]
     pub(super) fn by_agent(&self) -> String {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for hit in self.hits.iter().flatten() {

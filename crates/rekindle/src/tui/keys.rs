@@ -8,25 +8,19 @@ use self::Mode as M;
 /// Where keys go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// The tree of tasks.
     Tree,
-    /// The log of an attempt.
     Log,
     Diff,
     /// A task, its story, or events.
     Text,
     /// A line for a filter or a search.
     Typing,
-    /// An answer to a question.
     Answer,
-    /// A message to an agent.
     Tell,
-    /// The parts of a task.
     Split,
     /// Whether something is to be done.
     Confirm,
     Copy,
-    /// Past runs.
     Runs,
     /// What was found in all logs.
     Hits,
@@ -52,7 +46,6 @@ impl Mode {
     ];
 
     /// What the help calls it.
-    #[must_use]
     pub(super) fn title(self) -> &'static str {
         match self {
             Self::Tree => "tree",
@@ -72,20 +65,14 @@ impl Mode {
     }
 }
 
-/// What a key means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
-    /// A line up.
     Up,
-    /// A line down.
     Down,
     PageUp,
     PageDown,
-    /// Half a page up.
     HalfUp,
-    /// Half a page down.
     HalfDown,
-    /// To the first line.
     Top,
     /// To the last line; in a log, follow it again.
     Bottom,
@@ -97,22 +84,17 @@ pub(super) enum Action {
     Left,
     /// Opens a branch, or goes into it.
     Right,
-    /// Closes a branch.
     Fold,
-    /// Opens a branch.
     Unfold,
     NextTab,
-    /// The tab before.
     PrevTab,
     /// A tab by its number, from 0.
     TabAt(u8),
     /// The next file of a diff.
     NextFile,
-    /// The file before.
     PrevFile,
     /// Wraps long lines, or cuts them.
     Wrap,
-    /// Shows times, or hides them.
     Times,
     /// The pane alone on the screen.
     Full,
@@ -122,17 +104,11 @@ pub(super) enum Action {
     FindAll,
     /// The next place that was searched for.
     FindNext,
-    /// The place before.
     FindPrev,
-    /// Answers a question.
     Answer,
-    /// Opens a task again.
     Retry,
-    /// Opens all failed tasks again.
     RetryFailed,
-    /// Leaves a task out.
     Skip,
-    /// Breaks a task into parts.
     Split,
     /// Adds a task to the run.
     Add,
@@ -140,29 +116,20 @@ pub(super) enum Action {
     Edit,
     /// Gives a task other checks.
     Checks,
-    /// Gives a task up.
     Stop,
-    /// Replaces an agent.
     Recover,
-    /// Tells a task's agent something.
     Tell,
     /// Completes a task on the person's word.
     Complete,
-    /// Takes the last order back.
     Undo,
-    /// Pauses the run, or goes on with it.
+    /// Pauses the run, or continues it.
     Pause,
     /// Copies the name of what is chosen.
     Copy,
-    /// Asks what to copy.
     CopyMenu,
-    /// Shows past runs.
     Runs,
-    /// Shows the help.
     Help,
-    /// Does it.
     Yes,
-    /// Does not.
     No,
     /// The other button.
     Switch,
@@ -170,7 +137,6 @@ pub(super) enum Action {
     Take,
     /// Back to the shell for a while.
     Suspend,
-    /// Leaves; the run goes on.
     Quit,
 }
 
@@ -181,7 +147,6 @@ pub(super) struct Binding {
     pub keys: &'static str,
     /// Where it works.
     pub modes: &'static [Mode],
-    /// What it does.
     pub action: Action,
     /// In the help.
     pub words: &'static str,
@@ -280,7 +245,7 @@ pub(super) const TABLE: &[Binding] = &[
     row("Enter", TREE, A::Open, "into its detail; a wave opens or closes", "open", 90),
     row("Enter", ANSWER, A::Take, "send the option or the text; ten seconds to undo it", "send", 90),
     row("Enter", TELL, A::Take, "send the message", "send", 90),
-    row("Enter", SPLIT, A::Take, "take the part; on an empty line, go on", "next part, empty: go on", 90),
+    row("Enter", SPLIT, A::Take, "take the part; on an empty line, continue", "next part, empty: continue", 90),
     row("Enter", CONFIRM, A::Take, "do what the marked button says", "marked button", 80),
     row("Enter", TYPING, A::Take, "keep it", "keep", 90),
     row("Enter y", COPY, A::Take, "copy the marked line", "copy", 90),
@@ -345,19 +310,17 @@ pub(super) const TABLE: &[Binding] = &[
     row("Y", MAIN, A::CopyMenu, "copy a name, a path or a command", "", 0),
     row("o", MAIN, A::Runs, "past runs", "runs", 48),
     row("? F1", HELPED, A::Help, "this help", "help", 86),
-    row("q", MAIN, A::Quit, "leave; the run goes on", "quit", 84),
+    row("q", MAIN, A::Quit, "leave; the run continues", "quit", 84),
     row("Ctrl-Z", ALL, A::Suspend, "to the shell for a while; fg comes back", "", 0),
-    row("Ctrl-C", ALL, A::Quit, "leave from anywhere; the run goes on", "", 0),
+    row("Ctrl-C", ALL, A::Quit, "leave from anywhere; the run continues", "", 0),
 ];
 
 /// What a key means in a mode.
-#[must_use]
 pub(super) fn action(mode: Mode, key: KeyEvent) -> Option<Action> {
     TABLE.iter().find(|row| row.modes.contains(&mode) && row.has(key)).map(|row| row.action)
 }
 
 /// Whether letters are typed in a mode.
-#[must_use]
 pub(super) fn is_writing(mode: Mode) -> bool {
     WRITING.contains(&mode)
 }
@@ -370,7 +333,6 @@ pub(super) fn footer(mode: Mode, matters: impl Fn(Action) -> bool) -> Vec<&'stat
     rows
 }
 
-/// A line of the help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HelpLine {
     /// The keys of a mode follow.
@@ -380,7 +342,6 @@ pub(super) enum HelpLine {
 }
 
 /// The help, the mode at hand first.
-#[must_use]
 pub(super) fn help(first: Mode) -> Vec<HelpLine> {
     let others = Mode::ALL.into_iter().filter(|mode| *mode != first);
     let mut lines = Vec::new();

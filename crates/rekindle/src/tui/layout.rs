@@ -13,7 +13,6 @@ const TREE_WIDTH: (u16, u16) = (36, 96);
 /// Widest that a box with sentences gets: longer lines are hard to read.
 pub(super) const BOX_WIDTH: u16 = 76;
 
-/// The places.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Areas {
     /// The run.
@@ -31,7 +30,6 @@ pub(super) struct Areas {
 }
 
 impl Areas {
-    /// The tree within its border.
     pub(super) fn inside_tree(&self) -> Rect {
         inside(self.tree)
     }
@@ -50,14 +48,12 @@ impl Areas {
         Rect { y: inside.y.saturating_add(1), height, ..inside }
     }
 
-    /// The row of the tabs.
     pub(super) fn tabs(&self) -> Rect {
         let inside = inside(self.detail);
         Rect { height: inside.height.min(1), ..inside }
     }
 }
 
-/// A place within its border.
 pub(super) fn inside(area: Rect) -> Rect {
     Rect {
         x: area.x.saturating_add(1),

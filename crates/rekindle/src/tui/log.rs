@@ -19,14 +19,10 @@ pub(super) const CALLS_MAX: usize = 50;
 /// Most rows that one line takes when wrapped; the rest is cut.
 const ROWS_MAX: usize = 500;
 
-/// What a line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Words.
     Said,
-    /// A tool is called.
     Call,
-    /// What came back.
     Result,
     /// An error, or a line of standard error.
     Error,
@@ -37,7 +33,6 @@ pub(super) enum Kind {
 pub(super) struct LogLine {
     /// When it was read.
     pub time: Time,
-    /// What it is.
     pub kind: Kind,
     /// Whether it came from standard error.
     pub err: bool,
@@ -46,7 +41,6 @@ pub(super) struct LogLine {
 
 impl LogLine {
     /// A line of the store, fit to be shown.
-    #[must_use]
     pub(super) fn of(stored: &StoredLine) -> Self {
         let text = wide::flat(&harmless(&stored.line.text).replace('\n', " "));
         let err = stored.line.stream == Stream::Err;
@@ -74,7 +68,6 @@ pub(super) struct CallLine {
 }
 
 /// The newest calls among lines whose first has a number.
-#[must_use]
 pub(super) fn calls(first: usize, lines: &[LogLine]) -> Vec<CallLine> {
     let mut calls: Vec<CallLine> = Vec::new();
     for (at, line) in lines.iter().enumerate() {
@@ -106,18 +99,14 @@ pub(super) struct Window {
 /// A line by its place in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LogPosition {
-    /// Whose log.
     pub attempt: AttemptId,
     /// Its place among all lines.
     pub seq: u64,
 }
 
-/// A search in a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Search {
-    /// In which one.
     pub attempt: AttemptId,
-    /// For what.
     pub words: String,
     /// The first line looked at.
     pub from: usize,
@@ -129,7 +118,6 @@ pub(super) struct Search {
 
 impl Search {
     /// The next lines to look at, after so many of all: where they begin, and how many they are. A stretch ends where the log does.
-    #[must_use]
     pub(super) fn stretch(&self, done: usize, count: usize, most: usize) -> (usize, usize) {
         if self.forward {
             let from = (self.from + done) % count;
@@ -143,7 +131,6 @@ impl Search {
 
 #[derive(Clone, Debug)]
 pub(super) struct LogPane {
-    /// Whose log.
     pub attempt: Option<AttemptId>,
     /// How many lines it has; nothing before it was read.
     pub count: Option<usize>,
@@ -155,19 +142,13 @@ pub(super) struct LogPane {
     pub top: usize,
     /// Rows of that line above the screen.
     pub skip: usize,
-    /// Whether the end is followed.
     pub follow: bool,
     /// Lines that were there when following stopped.
     pub seen: usize,
-    /// Whether long lines are wrapped.
     pub wrap: bool,
-    /// Whether times are shown.
     pub times: bool,
-    /// What is searched for.
     pub words: String,
-    /// The line that was found.
     pub hit: Option<usize>,
-    /// A search under way.
     pub search: Option<Search>,
     /// A line to go to as soon as its number is known.
     pub place: Option<LogPosition>,
@@ -214,7 +195,6 @@ impl LogPane {
     }
 
     /// The lines that a screen of some rows needs.
-    #[must_use]
     pub(super) fn window(&self, rows: usize) -> Option<Window> {
         let many = (rows + 2 * AROUND).min(crate::picture::lines::WINDOW_MAX);
         let from = (!self.follow).then(|| self.top.saturating_sub(AROUND));
@@ -222,13 +202,11 @@ impl LogPane {
     }
 
     /// A line by its number, if it is at hand.
-    #[must_use]
     pub(super) fn line(&self, number: usize) -> Option<&LogLine> {
         self.lines.get(number.checked_sub(self.from)?)
     }
 
     /// A line as it is shown.
-    #[must_use]
     pub(super) fn shown(&self, line: &LogLine) -> String {
         format!("{}{}", self.lead(line), line.text)
     }
@@ -246,7 +224,6 @@ impl LogPane {
     }
 
     /// Its rows at a width.
-    #[must_use]
     pub(super) fn rows_of(&self, line: &LogLine, width: usize) -> Vec<String> {
         let text = self.shown(line);
         if !self.wrap {
@@ -263,7 +240,6 @@ impl LogPane {
     }
 
     /// The first line on a screen of some size, and the rows of it that are above.
-    #[must_use]
     pub(super) fn first(&self, width: usize, height: usize) -> (usize, usize) {
         if self.follow { self.end(width, height) } else { (self.top, self.skip) }
     }
@@ -333,7 +309,6 @@ impl LogPane {
     }
 
     /// Lines that came since following stopped and have not been on the screen.
-    #[must_use]
     pub(super) fn unseen(&self) -> usize {
         if self.follow { 0 } else { self.count.unwrap_or(0).saturating_sub(self.seen) }
     }
@@ -380,7 +355,6 @@ impl LogPane {
 }
 
 /// Whether a line is one that a search is for.
-#[must_use]
 pub(super) fn fits(line: &LogLine, words: &str) -> bool {
     filter::holds(&line.text, words)
 }

@@ -128,7 +128,7 @@ impl App {
         match newest {
             Some(number) => self.act(Act::Undo(number)),
             None => {
-                self.warn("there is nothing to undo: orders can be taken back for ten seconds".to_owned());
+                self.warn("there is nothing to undo: orders can be undone for ten seconds".to_owned());
                 Vec::new()
             }
         }

@@ -16,14 +16,11 @@ const MARK_WIDTH: usize = 11;
 /// What the detail shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Tab {
-    /// The log of an attempt.
     #[default]
     Log,
-    /// What a task changes.
     Diff,
     /// The task, or the run where no task is chosen.
     Task,
-    /// Every decision about it.
     Why,
     /// What happened, newest first.
     Events,
@@ -33,7 +30,6 @@ impl Tab {
     /// All of them, in their order.
     pub(super) const ALL: [Self; 5] = [Self::Log, Self::Diff, Self::Task, Self::Why, Self::Events];
 
-    #[must_use]
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Log => "log",
@@ -45,7 +41,6 @@ impl Tab {
     }
 
     /// The one some steps further, round and round.
-    #[must_use]
     pub(super) fn step(self, by: isize) -> Self {
         let len = Self::ALL.len();
         let at = Self::ALL.iter().position(|tab| *tab == self).unwrap_or(0);
@@ -76,20 +71,15 @@ pub(super) struct TextLine {
 }
 
 impl TextLine {
-    /// A line.
-    #[must_use]
     pub(super) fn plain(text: impl Into<String>) -> Self {
         Self { text: wide::flat(&text.into()), ..Self::default() }
     }
 
-    /// A line in a tone.
-    #[must_use]
     pub(super) fn toned(tone: Tone, text: impl Into<String>) -> Self {
         Self { tone: Some(tone), ..Self::plain(text) }
     }
 
     /// A line with a word before it.
-    #[must_use]
     pub(super) fn marked(mark: impl Into<String>, tone: Tone, text: impl Into<String>) -> Self {
         Self { mark: mark.into(), tone: Some(tone), ..Self::plain(text) }
     }
@@ -102,7 +92,6 @@ impl TextLine {
     }
 
     /// What stands before the text.
-    #[must_use]
     pub(super) fn lead(&self, times: bool) -> String {
         let mut lead = String::new();
         if times && !self.time.is_empty() {
@@ -133,7 +122,6 @@ pub(super) struct TextPane {
     pub lines: Vec<TextLine>,
     /// The first row on the screen.
     pub top: usize,
-    /// What is kept.
     pub filter: Filter,
 }
 
@@ -141,9 +129,8 @@ pub(super) struct TextPane {
 #[derive(Clone, Debug)]
 pub(super) struct PaneRow<'a> {
     pub line: &'a TextLine,
-    /// What stands before the text; spaces where a line goes on.
+    /// What stands before the text; spaces where a line continues.
     pub lead: String,
-    /// The text of this row.
     pub text: String,
 }
 
@@ -157,7 +144,6 @@ impl TextPane {
     }
 
     /// All rows at a width.
-    #[must_use]
     pub(super) fn rows(&self, width: usize, wrap: bool, times: bool) -> Vec<PaneRow<'_>> {
         let mut rows = Vec::new();
         for line in self.lines.iter().filter(|line| self.keeps(line)) {

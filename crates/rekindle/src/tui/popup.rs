@@ -17,19 +17,14 @@ use crate::acts::Act;
 /// Width of the keys in the help.
 const KEYS_WIDTH: usize = 11;
 
-/// What lies over the screen.
 #[derive(Clone, Debug)]
 pub(super) enum Popup {
     /// Whether something is to be done.
     Confirm(Confirm),
-    /// An answer to a question.
     Answer(AnswerBox),
-    /// A message to an agent.
     Tell(TellBox),
-    /// The parts of a task.
     Split(SplitBox),
     Copy(CopyMenu),
-    /// Past runs.
     Runs(RunList),
     /// What was found in all logs.
     Hits(HitList),
@@ -97,7 +92,6 @@ pub(super) struct RunList {
     pub runs: Option<Vec<RunRow>>,
     /// The one that a coordinator is at.
     pub live: Option<String>,
-    /// What is kept.
     pub filter: Filter,
     /// The chosen one among those kept.
     pub at: usize,
@@ -116,7 +110,6 @@ impl RunList {
 pub(super) struct Help {
     /// The mode that it was asked for in: its keys come first.
     pub mode: Mode,
-    /// What is kept.
     pub filter: Filter,
     /// The first line on the screen.
     pub top: usize,

@@ -16,7 +16,6 @@ use super::tree::Node;
 const WHEEL_ROWS: isize = 3;
 
 impl App {
-    /// Takes a key.
     pub(super) fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
         let mode = self.mode();
         // A terminal sends Alt as Esc before the key: whoever presses Esc and a key quickly means both.
@@ -125,7 +124,6 @@ impl App {
         }
     }
 
-    /// Begins to type a filter.
     pub(super) fn begin_filter(&mut self) {
         if let Some(Popup::Hits(list)) = &self.popup {
             let before = list.words.clone();

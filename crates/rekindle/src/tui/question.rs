@@ -15,15 +15,12 @@ const MARK_WIDTH: usize = 4;
 /// Columns for its number: an agent seldom offers more than nine.
 const NUMBER_WIDTH: usize = 3;
 
-/// An answer to a question.
 #[derive(Clone, Debug)]
 pub(super) struct AnswerBox {
     pub id: QuestionId,
-    /// Who waits.
     pub task: TaskId,
     /// The question and what a person needs to know.
     pub text: Vec<String>,
-    /// Answers to choose from.
     pub options: Vec<String>,
     /// The chosen one; the one after the last is the person's own text.
     pub at: usize,
@@ -47,8 +44,6 @@ pub(super) struct Rows {
 }
 
 impl AnswerBox {
-    /// A box for a question.
-    #[must_use]
     pub(super) fn new(question: &QuestionRow) -> Self {
         let text = format!("{}\n{}", harmless(&question.text), harmless(&question.context));
         Self {
@@ -65,7 +60,6 @@ impl AnswerBox {
     }
 
     /// Whether the person's own text is chosen.
-    #[must_use]
     pub(super) fn is_writing(&self) -> bool {
         self.at >= self.options.len()
     }
@@ -77,7 +71,6 @@ impl AnswerBox {
     }
 
     /// The answer as it stands; nothing where none is typed.
-    #[must_use]
     pub(super) fn answer(&self) -> Option<String> {
         match self.options.get(self.at) {
             Some(option) => Some(option.clone()),
@@ -87,7 +80,6 @@ impl AnswerBox {
 
     /// The question in rows of a width, and whether each belongs to its first line. An option that its row cannot hold is in it
     /// too, whole: it would be sent whole.
-    #[must_use]
     pub(super) fn rows(&self, width: usize) -> Vec<(bool, String)> {
         // Its mark and its number stand before it.
         let long = |option: &&String| wide::width(option) + MARK_WIDTH + NUMBER_WIDTH > width;
@@ -102,7 +94,6 @@ impl AnswerBox {
     }
 
     /// How a screen's rows are shared out when the question has so many.
-    #[must_use]
     pub(super) fn share(&self, all: usize, screen: (u16, u16)) -> Rows {
         let inside = usize::from(layout::box_rows(screen.1));
         // A row says what is hidden and one is typed in; own words have a heading where there are options.
@@ -111,14 +102,12 @@ impl AnswerBox {
         Rows { text: all.min(left - options), options }
     }
 
-    /// Scrolls the question by rows.
     pub(super) fn scroll(&mut self, by: isize, screen: (u16, u16)) {
         let all = self.rows(layout::box_room(screen.0)).len();
         self.top = self.top.saturating_add_signed(by).min(all.saturating_sub(self.share(all, screen).text));
     }
 
     /// Rows that a page has: never more than are seen at once, so that none is passed over.
-    #[must_use]
     pub(super) fn page(&self, screen: (u16, u16)) -> isize {
         let all = self.rows(layout::box_room(screen.0)).len();
         isize::try_from(self.share(all, screen).text).unwrap_or(1).max(1)
@@ -138,7 +127,6 @@ impl AnswerBox {
     }
 
     /// What is not on the screen, in words; nothing where all of it is.
-    #[must_use]
     pub(super) fn hidden(&self, screen: (u16, u16)) -> Option<String> {
         let all = self.rows(layout::box_room(screen.0)).len();
         let shown = self.share(all, screen).text;
@@ -152,7 +140,6 @@ impl AnswerBox {
     }
 
     /// Whether all of the question has been on the screen.
-    #[must_use]
     pub(super) fn is_whole(&self) -> bool {
         self.whole
     }

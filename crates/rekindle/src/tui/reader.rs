@@ -27,7 +27,7 @@ use crate::view::RunView;
 /// Between two looks at the store when nothing is asked for.
 const LOOK: Duration = Duration::from_millis(120);
 
-/// A run that has not changed is shown again after this: clocks and countdowns go on.
+/// A run that has not changed is shown again after this: clocks and countdowns continue.
 const TICK_MS: u64 = 1_000;
 
 /// A story or a diff is made again at most this often: both cost more than a row.
@@ -68,7 +68,6 @@ struct Events {
 
 impl Reader {
     /// A reader of a run, the newest where none is named, that tells its news through a channel.
-    #[must_use]
     pub(super) fn new(run: Option<String>, news: SyncSender<News>) -> Self {
         Self {
             news,
@@ -228,7 +227,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Goes on with a search for a while.
+    /// Continues a search for a while.
     fn search(&mut self, run: &RunView<'_>) -> Result<()> {
         let Some((search, mut done)) = self.searching.take() else { return Ok(()) };
         let count = self.index(run, search.attempt)?.count();
@@ -332,7 +331,6 @@ impl Events {
 }
 
 /// An error on one line.
-#[must_use]
 pub(super) fn words(error: &CliError) -> String {
     let parts = std::iter::once(&error.message).chain(&error.causes).chain(&error.hints);
     one_line(&parts.filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(": "))

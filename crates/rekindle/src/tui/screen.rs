@@ -18,12 +18,12 @@ use signal_hook::iterator::Signals;
 use super::app::App;
 use super::draw::draw;
 use super::ground;
+use crate::base64;
 use crate::error::{CliError, Result};
 
 /// How long a signal waits for the screen to be given back in order before it is done by force.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Whether the terminal is ours.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// The terminal while it is ours.
@@ -32,10 +32,6 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    /// Takes the terminal over.
-    ///
-    /// # Errors
-    /// When it cannot be.
     pub(super) fn take() -> Result<Self> {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
@@ -53,24 +49,16 @@ impl Screen {
     }
 
     /// Columns and rows.
-    #[must_use]
     pub(super) fn size(&self) -> (u16, u16) {
         self.terminal.size().map_or((0, 0), |size| (size.width, size.height))
     }
 
-    /// Draws.
-    ///
-    /// # Errors
-    /// When the terminal has gone.
     pub(super) fn draw(&mut self, app: &App) -> Result<()> {
         let drawn = self.terminal.draw(|frame| draw(app, frame));
         drawn.map(|_| ()).map_err(|error| CliError::internal("the terminal cannot be drawn on").because(&error))
     }
 
     /// Gives the terminal to the shell until the person comes back.
-    ///
-    /// # Errors
-    /// When it cannot be taken again.
     pub(super) fn suspend(&mut self) -> Result<()> {
         give_back();
         let again = signal_hook::low_level::raise(SIGTSTP).and_then(|()| take()).and_then(|()| self.terminal.clear());
@@ -88,7 +76,7 @@ impl Screen {
     pub(super) fn copy(&mut self, text: &str) {
         let mut out = io::stdout();
         // A terminal that does not know this ignores it.
-        let _ = write!(out, "\x1b]52;c;{}\x07", base64(text.as_bytes())).and_then(|()| out.flush());
+        let _ = write!(out, "\x1b]52;c;{}\x07", base64::encode(text.as_bytes())).and_then(|()| out.flush());
     }
 }
 
@@ -98,7 +86,6 @@ impl Drop for Screen {
     }
 }
 
-/// Takes the terminal.
 fn take() -> io::Result<()> {
     TAKEN.store(true, Ordering::SeqCst);
     enable_raw_mode()?;
@@ -122,10 +109,6 @@ pub(super) struct Ending {
 }
 
 impl Ending {
-    /// Watches for signals.
-    ///
-    /// # Errors
-    /// When the system refuses.
     pub(super) fn watch() -> Result<Self> {
         let failed = |error: io::Error| CliError::internal("signals cannot be watched").because(&error);
         let mut signals = Signals::new([SIGTERM, SIGHUP, SIGINT]).map_err(failed)?;
@@ -143,7 +126,6 @@ impl Ending {
     }
 
     /// Whether one came.
-    #[must_use]
     pub(super) fn is_asked(&self) -> bool {
         self.asked.load(Ordering::SeqCst)
     }
@@ -159,29 +141,9 @@ fn by_force(done: &Receiver<()>, signal: i32) {
     }
 }
 
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for three in bytes.chunks(3) {
-        let bits = three.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
-        for at in 0..4 {
-            let letter = LETTERS[(bits >> (18 - 6 * at) & 63) as usize];
-            text.push(if at <= three.len() { char::from(letter) } else { '=' });
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn base64_is_as_everybody_writes_it() {
-        for (text, coded) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("T1 日", "VDEg5pel")] {
-            assert_eq!(base64(text.as_bytes()), coded);
-        }
-    }
 
     /// Set for the copy of this test that panics with the terminal in its hands.
     const PANICS: &str = "REKINDLE_TEST_PANICS";

@@ -34,7 +34,6 @@ pub(crate) struct Theme {
 
 impl Theme {
     /// A theme for a terminal. `colors` says whether there may be any; `background` is what COLORFGBG holds.
-    #[must_use]
     pub(crate) fn new(choice: ThemeChoice, colors: bool, background: Option<&str>, ascii: bool) -> Self {
         let choice = match choice {
             _ if !colors => ThemeChoice::None,
@@ -51,8 +50,6 @@ impl Theme {
         Self { choice: if light { ThemeChoice::Light } else { ThemeChoice::Dark }, ..self }
     }
 
-    /// The style of a tone.
-    #[must_use]
     pub(crate) fn tone(self, tone: Tone) -> Style {
         let plain = Style::new();
         let bold = plain.add_modifier(Modifier::BOLD);
@@ -76,19 +73,16 @@ impl Theme {
     }
 
     /// The style of what is chosen.
-    #[must_use]
     pub(crate) fn chosen(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
     /// The style of text that was searched for.
-    #[must_use]
     pub(crate) fn found(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED | Modifier::BOLD)
     }
 
     /// One of two symbols.
-    #[must_use]
     pub(crate) fn symbol(self, symbol: &'static str, ascii: &'static str) -> &'static str {
         if self.ascii { ascii } else { symbol }
     }

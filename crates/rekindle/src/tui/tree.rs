@@ -40,7 +40,6 @@ impl Node {
     }
 
     /// The task that it belongs to.
-    #[must_use]
     pub(super) fn task(&self) -> Option<&TaskId> {
         match self {
             Self::Needs | Self::Wave(_) => None,
@@ -49,7 +48,6 @@ impl Node {
     }
 
     /// The attempt that it is or belongs to.
-    #[must_use]
     pub(super) fn attempt(&self) -> Option<AttemptId> {
         match self {
             Self::Attempt(_, attempt) | Self::Call(_, attempt, _) => Some(*attempt),
@@ -58,12 +56,9 @@ impl Node {
     }
 }
 
-/// A row of the tree.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
-    /// Which one it is.
     pub node: Node,
-    /// How deep it lies.
     pub depth: usize,
     /// Whether its branch is open; nothing where it has none.
     pub open: Option<bool>,
@@ -74,13 +69,11 @@ pub(super) struct Row {
     pub word: String,
     /// The tone of both.
     pub tone: Tone,
-    /// What it is called.
     pub label: String,
     /// What it waits for, or how it ended.
     pub note: String,
     /// How full its context is, in percent.
     pub context: Option<u8>,
-    /// What was spent on it.
     pub spent: Spent,
     /// How long it took so far, in milliseconds.
     pub took: Option<u64>,
@@ -113,14 +106,12 @@ pub(super) struct Tree {
     pub at: usize,
     /// The first one on the screen.
     pub top: usize,
-    /// What is kept.
     pub filter: Filter,
     /// Branches that a person opened or closed.
     turned: BTreeMap<Node, bool>,
 }
 
 impl Tree {
-    #[must_use]
     pub(super) fn chosen(&self) -> Option<&Row> {
         self.rows.get(self.at)
     }
@@ -187,14 +178,12 @@ impl Tree {
     }
 
     /// Attempts whose calls are to be seen.
-    #[must_use]
     pub(super) fn open_attempts(&self) -> BTreeSet<AttemptId> {
         let open = self.rows.iter().filter(|row| row.open == Some(true));
         open.filter_map(|row| if let Node::Attempt(_, id) = row.node { Some(id) } else { None }).collect()
     }
 }
 
-/// Makes rows of a picture.
 struct Maker<'a> {
     picture: &'a Picture,
     calls: &'a BTreeMap<AttemptId, Vec<CallLine>>,
@@ -368,7 +357,6 @@ fn call_row(task: &TaskRow, attempt: &AttemptRow, call: &CallLine, depth: usize)
 }
 
 /// How full an attempt's context is, in percent.
-#[must_use]
 pub(super) fn context_of(attempt: &AttemptRow) -> Option<u8> {
     attempt.measure.and_then(|measure| measure.remaining_percent()).map(|left| 100 - left.min(100))
 }

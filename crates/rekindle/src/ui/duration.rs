@@ -42,19 +42,16 @@ pub(crate) fn clock_time(time: Time) -> String {
 }
 
 /// A moment for people: the local date and time of day.
-#[must_use]
 pub(crate) fn date_time(time: Time) -> String {
     shown(time, zone(), "%Y-%m-%d %H:%M:%S")
 }
 
 /// A moment for people where nothing else names the zone: local, with its offset.
-#[must_use]
 pub(crate) fn date_time_zone(time: Time) -> String {
     shown(time, zone(), "%Y-%m-%dT%H:%M:%S%:z")
 }
 
 /// The zone that times are shown in, as it is at a moment: its name and its offset.
-#[must_use]
 pub(crate) fn zone_name(at: Time) -> String {
     zone_name_in(at, zone())
 }
@@ -71,13 +68,11 @@ fn zone_name_in(at: Time, zone: &TimeZone) -> String {
 }
 
 /// The line that names the zone, once for an output with local times.
-#[must_use]
 pub(crate) fn zone_line(at: Time) -> String {
     format!("times are in {}", zone_name(at))
 }
 
 /// A moment for people who look at `now`: the local time of day, with the date when it is another day.
-#[must_use]
 pub(crate) fn near_time(time: Time, now: Time) -> String {
     near_time_in(time, now, zone())
 }

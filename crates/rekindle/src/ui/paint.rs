@@ -17,15 +17,12 @@ pub(crate) enum ColorChoice {
 /// What a piece of text is, for its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
-    /// Something is wrong.
     Error,
     /// Something may be wrong, or waits.
     Warning,
     /// What to type next.
     Hint,
-    /// It went well.
     Good,
-    /// It is under way.
     Active,
     /// Of less weight.
     Dim,

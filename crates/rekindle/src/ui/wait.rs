@@ -14,7 +14,7 @@ pub(super) fn reader_stays_for(ms: u32) -> bool {
 
 /// Waits that long, or shorter when a signal arrives.
 pub(crate) fn pause(ms: u32) {
-    // Nothing is watched and a signal only ends the pause early: both answers mean go on.
+    // Nothing is watched and a signal only ends the pause early: both answers mean continue.
     let _ = poll(&mut [], Some(&span(ms)));
 }
 

@@ -10,9 +10,6 @@ use crate::lost;
 
 impl View {
     /// What was lost of the log and is a person's to decide, as a question.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(crate) fn lost(&self) -> Result<Option<QuestionRow>> {
         lost::question(&self.dir, self.reader.as_ref())
     }

@@ -8,9 +8,6 @@ use crate::error::Result;
 
 impl View {
     /// The kinds of events in the log.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(crate) fn kinds(&self) -> Result<Vec<String>> {
         Ok(self.reader.as_ref().map_or(Ok(Vec::new()), Read::kinds)?)
     }
@@ -18,9 +15,6 @@ impl View {
 
 impl RunView<'_> {
     /// Calls `each` with every event of the run after a place whose kind is wanted, and returns the last place of the log.
-    ///
-    /// # Errors
-    /// When the store cannot be read, or `each` fails.
     pub(crate) fn events_of(
         &self,
         after: u64,
@@ -46,9 +40,6 @@ impl RunView<'_> {
     }
 
     /// The first events of one kind, and how many more there are of it.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(crate) fn first_of(&self, kind: &str, many: usize) -> Result<(Vec<StoredEvent>, usize)> {
         let (before, end) = self.range()?;
         let mut first = self.reader.events_of(&[kind], before, many)?;
@@ -80,9 +71,6 @@ impl RunView<'_> {
     }
 
     /// When the log's last event was, where it belongs to the run.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(crate) fn last_time(&self) -> Result<Option<Time>> {
         let end = self.reader.head()?.last_seq;
         let last = self.reader.events(end.saturating_sub(1), 1)?;

@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 use rekindle_core::ids::TaskId;
 use rekindle_core::view::AttemptRow;
 
-/// What agents have used.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Spent {
-    /// Tokens of all kinds.
     pub tokens: u64,
     /// Dollars, as far as agents told them.
     pub cost_usd: Option<f64>,
@@ -18,7 +16,6 @@ pub(crate) struct Spent {
 
 impl Spent {
     /// What attempts have used in all.
-    #[must_use]
     pub(crate) fn by_all(attempts: &[AttemptRow]) -> Self {
         let mut spent = Self::default();
         attempts.iter().for_each(|attempt| spent.add(attempt));
@@ -26,7 +23,6 @@ impl Spent {
     }
 
     /// The same by task. An attempt that held several tasks counts in full for each: nobody can tell them apart.
-    #[must_use]
     pub(crate) fn by_task(attempts: &[AttemptRow]) -> BTreeMap<TaskId, Self> {
         let mut tasks: BTreeMap<TaskId, Self> = BTreeMap::new();
         for attempt in attempts {

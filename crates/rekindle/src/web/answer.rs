@@ -49,12 +49,11 @@ pub(crate) struct Problem {
     pub status: StatusCode,
     pub error: String,
     pub hint: Option<String>,
-    /// A page of ours to go on to.
+    /// A page of ours to continue to.
     pub link: Option<String>,
 }
 
 impl Problem {
-    /// One without a hint.
     pub(crate) fn new(status: StatusCode, error: impl Into<String>) -> Self {
         Self { status, error: error.into(), hint: None, link: None }
     }
@@ -107,7 +106,7 @@ impl Problem {
                     h1 { (self.error) }
                     @if let Some(hint) = &self.hint { p { (hint) } }
                     @if self.status == StatusCode::NOT_FOUND { p { a href="/" { "To the overview" } } }
-                    @if let Some(link) = &self.link { p { a href=(link) { "Go on" } " if you have just done that." } }
+                    @if let Some(link) = &self.link { p { a href=(link) { "Continue" } " if you have just done that." } }
                 } }
             }
         }

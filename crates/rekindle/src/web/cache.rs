@@ -42,7 +42,6 @@ struct Sight {
 }
 
 impl Looks {
-    /// At a project.
     pub(super) fn new(project: &Project, wanted: Option<String>) -> Self {
         let project = project.clone();
         Self { project, wanted, view: Mutex::default(), eyes: Mutex::default(), indexes: Mutex::default() }

@@ -28,7 +28,7 @@ use crate::view::RunView;
 /// Lines sent when a request does not say how many.
 const LINES: usize = 200;
 
-/// Lines that one request looks through for a word: well under a second, and the next request goes on.
+/// Lines that one request looks through for a word: well under a second, and the next request continues.
 const LOOKED_THROUGH: usize = 100_000;
 
 /// Matching lines that one answer names.
@@ -117,7 +117,7 @@ pub(super) async fn lines(web: Arc<Web>, ask: Ask) -> Answer {
 struct FoundJson {
     attempt: u64,
     total: usize,
-    /// Where the next request goes on; null when everything was looked through.
+    /// Where the next request continues; null when everything was looked through.
     next: Option<usize>,
     lines: Vec<usize>,
 }

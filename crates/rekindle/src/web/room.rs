@@ -17,7 +17,6 @@ const PLACES: usize = 512;
 pub(super) struct Checked(Arc<AtomicBool>);
 
 impl Checked {
-    /// It has.
     pub(super) fn admit(&self) {
         self.0.store(true, Ordering::Relaxed);
     }

@@ -27,18 +27,14 @@ use super::{Web, gate, orders, pages, reads, stream};
 pub(crate) enum Access {
     /// A page: the token may stand in its address once.
     Page,
-    /// Something to read.
     Read,
-    /// Something that changes the run.
     Act,
     /// A file of the pages.
     Asset,
 }
 
-/// What a handler gives back.
 pub(crate) type Answer = Result<Response, Problem>;
 
-/// A handler's work.
 pub(crate) type Answering = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
 #[derive(Serialize)]

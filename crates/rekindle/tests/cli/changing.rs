@@ -45,7 +45,7 @@ fn a_changed_file_is_shown_and_taken_over() {
     let events = environment.json_lines(&["events", "--json", "--kind", "plan_reloaded"]);
     assert_eq!(events.len(), 1, "one event");
     assert_eq!(events[0]["details"]["added"][0]["id"], "T9");
-    assert!(environment.run(&["plan", "reload", "now.md", "--yes"]).contains("no task is different"));
+    assert!(environment.run(&["plan", "reload", "now.md", "--yes"]).contains("no task differs"));
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn a_task_is_added_and_edited() {
     let shown = environment.run(&["task", "edit", "T9", "--timeout", "90s", "--text", "With a card."]);
     assert_eq!(shown, "err| task T9 is changed\nexit 0\n");
     assert!(exported(&environment).contains("- timeout: 1m30s"), "{}", environment.read("now.md"));
-    assert!(environment.run(&["task", "edit", "T9"]).contains("nothing was said to change"));
+    assert!(environment.run(&["task", "edit", "T9"]).contains("there is nothing to change"));
     assert!(environment.run(&["task", "edit", "T9", "--after", "T9"]).contains("cannot wait for itself"));
     assert!(environment.run(&["task", "add", "x", "--after", "T77"]).contains("there is no task T77"));
     let kinds: Vec<_> = ["task_added", "task_edited"]

@@ -108,7 +108,7 @@ fn a_fault_that_was_asked_for_and_not_injected_does_not_pass() {
     let place = place();
     let (code, told) = chaos(&place, "900ms", &["--fault", "agent-hang"]);
     assert_eq!(code, Some(1), "{told:#}");
-    assert_eq!(told["runs"][0]["not_injected"], "the time was over", "{told:#}");
+    assert_eq!(told["runs"][0]["not_injected"], "the time limit was reached", "{told:#}");
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn the_faults_are_listed_by_name() {
     out| kill-shim          kill -9 of the process that supervises an agent
     out| kill-agent         kill -9 of an agent
     out| kill-all           kill -9 of coordinator, supervisor and agent at once
-    out| freeze             the coordinator stands still for seconds and goes on (SIGSTOP, SIGCONT)
+    out| freeze             the coordinator is frozen for seconds, then continues (SIGSTOP, SIGCONT)
     out| no-descriptors     the coordinator gets no file descriptor for a while
     out| no-inotify         the machine has no inotify watch left
     out| full-disk          the disk of the state directory is full for a while

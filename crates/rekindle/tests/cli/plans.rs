@@ -167,7 +167,7 @@ fn a_plans_agents_are_checked_where_there_is_a_configuration() {
     out| plan.md: plan plan with 1 task can be run
     out| readiness: 35 of 100
     out|   checks that cannot fail: T1 (`true`)
-    out|   vague: T1 (hardly a word says what to do)
+    out|   vague: T1 (its text hardly says what to do)
     err| warning: agent `reviewer` cannot be started: `no-such-program` was not found on PATH
     err| hint: install `no-such-program`, or write its whole path into rekindle.toml
     exit 0
@@ -223,7 +223,7 @@ fn readiness_names_what_an_agent_alone_would_stumble_over() {
     out| readiness: 46 of 100
     out|   nothing proves: T3
     out|   checks that cannot fail: T2 (`echo ok`)
-    out|   vague: T2 (`as needed` leaves open what is meant); T3 (hardly a word says what to do)
+    out|   vague: T2 (`as needed` leaves open what is meant); T3 (its text hardly says what to do)
     out|   no order between: T1 and T2 (both touch `src/parse.rs` and neither waits for the other)
     err| warning: `T3` has neither checks nor artifacts: its agent's word is enough
     err|   --> plan.md:13:5

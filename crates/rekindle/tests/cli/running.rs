@@ -107,7 +107,7 @@ fn an_agent_that_asks_and_leaves_has_not_failed() {
     let shown = environment.output(&["run", "plan.md", "--no-wait"]);
     assert_eq!(shown.status.code(), Some(4));
     let told = String::from_utf8_lossy(&shown.stderr).into_owned();
-    assert!(told.contains("only a person or a reset is missing"), "{told}");
+    assert!(told.contains("every open task waits for a person or a reset"), "{told}");
     assert!(environment.output(&["answer", "1", "go ahead"]).status.success());
     assert_eq!(environment.output(&["run", "plan.md", "--no-wait"]).status.code(), Some(0));
     let status = environment.json(&["status", "--json"]);

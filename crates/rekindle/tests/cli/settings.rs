@@ -163,7 +163,7 @@ fn no_agent_at_all_is_said_with_what_to_do() {
     out| plan.md: plan plan with 1 task can be run
     out| readiness: 35 of 100
     out|   checks that cannot fail: T1 (`true`)
-    out|   vague: T1 (hardly a word says what to do)
+    out|   vague: T1 (its text hardly says what to do)
     err| warning: rekindle.toml names no agent
     err| hint: write one to start from: rekindle init
     exit 0

@@ -34,7 +34,7 @@ fn the_help_shows_every_command_and_the_exit_codes() {
     out|                with a full brief
     out|   salvage      List and restore snapshots of the files that agents left
     out|   task         List, report on and change tasks
-    out|   tell         Tell the agent of a task something
+    out|   tell         Send a message to a task's agent
     out|   attach       Work on a task yourself, in its agent's own session
     out|   review       Report the verdict of a review (for critics), or show what critics must look for
     out|   audit        Report the verdict of an audit (for auditors)
@@ -99,7 +99,7 @@ fn every_command_has_a_help() {
         assert!(shown.contains("Usage: rekindle") && shown.ends_with("exit 0\n"), "{shown}");
     }
     insta::assert_snapshot!(environment.run(&["task", "done", "--help"]), @r#"
-    out| Say that a task is done
+    out| Report that a task is done
     out| 
     out| For an agent: rekindle runs the task's checks and answers. The exit code is 0 when the task is
     out| complete or handed to its reviewers; otherwise it is 1, and the output of the failing check is

@@ -54,10 +54,10 @@ fn status_shows_what_agents_have_used() {
     let (first, rest) = shown.split_once('\n').expect("lines");
     assert!(first.starts_with("out| plan: interrupted, 0/1 complete, "), "{first}");
     insta::assert_snapshot!(rest, @"
-    out| interrupted: `rekindle run plan.md` goes on
+    out| interrupted: continue with `rekindle run plan.md`
     out| 
     out| TASK  STATE   TRIES  WAVE  TIME  AGENT         TITLE
-    out| T1    paused    1/3     1        developer-T1  Parse (interrupted: `rekindle run plan.md` goes on)
+    out| T1    paused    1/3     1        developer-T1  Parse (interrupted: continue with `rekindle run plan.md`)
     out| 
     out| AGENT         STATE  ATTEMPT  PID  TIME  CONTEXT  TOKENS   COST  ROLE       TASK
     out| developer-T1  ended        1         6s  43% +1c   12.3k  $0.12  developer  T1 (crashed)
@@ -156,7 +156,7 @@ fn why_tells_the_strategy_and_what_it_rests_on() {
     limited(&environment, TWO_HOURS_MS);
     insta::assert_snapshot!(environment.run(&["why", "T1"]), @r"
     out| T1 Parse: paused, 1 of 3 attempts used
-    out| interrupted: `rekindle run plan.md` goes on
+    out| interrupted: continue with `rekindle run plan.md`
     out| 03:04:07   ATTEMPT 1  developer-T1 (default, first attempt): crashed after 6s: it was ended by signal 9; 1 of 3 attempts used, next after 337ms
     out| 03:04:09     SESSION  developer-T1 (epoch 1): s-1 with large
     out| 03:04:11   COMPACTED  developer-T1 (epoch 1): its context was compacted by itself, once during this task

@@ -10,7 +10,6 @@ use crate::guard::fact::{Beginning, CALL_MAX_BYTES, Fact, Outcome, TaskStatus, b
 use crate::guard::recovery::HEADING;
 use crate::guard::worth;
 
-/// Who told a fact.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ToldBy {
     /// The program's transcript, in the order of the conversation.
@@ -25,7 +24,7 @@ const SAME_PROMPT_REACH: usize = 20;
 /// The same words within this time are one prompt, told by two hooks.
 const TWICE_MS: u64 = 3_000;
 
-/// Sessions that one may go on with, one after another.
+/// Sessions that one may continue, one after another.
 const INHERITED_MAX: usize = 8;
 
 impl Session {

@@ -48,7 +48,7 @@ const MUST_FAIL: &str = "finds nothing, find nothing, returns nothing, return no
     matches nothing, must not find, should not find, returns zero results, reports an error, refuses, \
     exits with 1, exits with an error";
 
-/// Words of a command that goes on until it is stopped.
+/// Words of a command that runs until it is stopped.
 const ENDLESS: &str = "dev, start, serve, watch, bootRun, runserver, --watch, http.server, server";
 
 /// Programs that start others, or serve, by such a word.
@@ -82,7 +82,6 @@ pub(super) fn of_field(tree: &Tree<'_>, field: &Field, found: &mut Found) {
     }
 }
 
-/// The commands of a text.
 pub(super) fn in_text(text: &str, found: &mut Found) {
     let joined = text.replace('\n', " ");
     if !joined.contains('`') {
@@ -187,7 +186,7 @@ fn is_program(first: &str, rest: &[&str]) -> bool {
     known || named && rest.iter().any(|word| word.starts_with('-') && word.len() > 1)
 }
 
-/// Whether a command goes on until somebody stops it.
+/// Whether a command runs until somebody stops it.
 fn is_endless(first: &str, rest: &[&str]) -> bool {
     let has_any = |words: &[&str]| rest.iter().any(|word| words.contains(word));
     match first {

@@ -59,7 +59,6 @@ pub(super) struct GroupAt {
     pub(super) parent: Option<usize>,
 }
 
-/// What was found.
 #[derive(Debug, Default)]
 pub(super) struct Chosen {
     pub(super) title: Option<usize>,
@@ -138,17 +137,7 @@ impl Chooser<'_, '_> {
     fn title(&self) -> Option<usize> {
         let headings: Vec<usize> = self.tree.children(0).filter(|child| self.tree.is_heading(*child)).collect();
         let first = *headings.first()?;
-        let level = |index: &usize| match self.tree.node(*index).kind {
-            Kind::Heading(level) => level,
-            Kind::Root
-            | Kind::Paragraph
-            | Kind::List { .. }
-            | Kind::Item { .. }
-            | Kind::Code { .. }
-            | Kind::Table
-            | Kind::Row(_)
-            | Kind::Other => 0,
-        };
+        let level = |index: &usize| if let Kind::Heading(level) = self.tree.node(*index).kind { level } else { 0 };
         let alike: Vec<&usize> = headings.iter().filter(|other| level(other) == level(&first)).collect();
         let rank = self.marks[first].rank;
         let real = level(&first) < super::tree::BOLD_LEVEL;
@@ -244,7 +233,7 @@ impl Chooser<'_, '_> {
                 self.out.notes.push((
                     line,
                     format!(
-                        "`{}` bears no number like the tasks beside it; it was taken as one",
+                        "`{}` has no number like the tasks beside it; it was taken as a task",
                         self.marks[heading].title
                     ),
                 ));

@@ -110,7 +110,7 @@ fn gather(tree: &Tree<'_>, blocks: &[usize], fields: &mut Vec<Field>) {
     }
 }
 
-/// The labels in a text: at the start of its lines and sentences. A value goes on to the next label.
+/// The labels in a text: at the start of its lines and sentences. A value continues to the next label.
 fn in_text(text: &str, first_line: usize, fields: &mut Vec<Field>) {
     let mut open: Option<Field> = None;
     for (offset, line) in text.lines().enumerate() {

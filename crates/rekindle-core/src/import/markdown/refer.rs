@@ -35,7 +35,6 @@ const PREVIOUS: [&str; 7] =
 /// Shortest title, or part of one, by which a task is found.
 const TITLE_MIN_CHARS: usize = 4;
 
-/// What a text names.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Named {
     /// It says that there is nothing.
@@ -45,13 +44,11 @@ pub(super) enum Named {
     Unknown,
 }
 
-/// A task's names.
 pub(super) struct Name<'a> {
     pub(super) mark: &'a Mark,
     pub(super) group: Option<usize>,
 }
 
-/// Everything that can be named.
 pub(super) struct Names<'a> {
     tasks: Vec<Name<'a>>,
     labels: BTreeMap<String, Vec<usize>>,

@@ -16,7 +16,6 @@ pub(super) const BOLD_LEVEL: u8 = 7;
 /// Longest text of a heading made by underlining: a longer one is a paragraph over a rule.
 const UNDERLINED_MAX_CHARS: usize = 120;
 
-/// What a block is.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Kind {
     /// The whole document, or what is ignored.
@@ -42,7 +41,6 @@ pub(super) enum Kind {
     Other,
 }
 
-/// A block of the document.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
     pub(super) kind: Kind,
@@ -66,12 +64,10 @@ pub(super) struct Tree<'a> {
 }
 
 impl<'a> Tree<'a> {
-    /// A block.
     pub(super) fn node(&self, index: usize) -> &Node {
         &self.nodes[index]
     }
 
-    /// The blocks directly below one.
     pub(super) fn children(&self, index: usize) -> impl Iterator<Item = usize> + '_ {
         self.nodes[index].children.iter().copied()
     }
@@ -117,7 +113,6 @@ pub(super) fn dedent(text: &str) -> String {
     lines.join("\n").trim_matches('\n').to_owned()
 }
 
-/// Reads a document.
 pub(super) fn read(source: &str) -> Tree<'_> {
     let options = Options::ENABLE_TASKLISTS
         | Options::ENABLE_TABLES

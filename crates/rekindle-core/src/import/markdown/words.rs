@@ -20,11 +20,9 @@ pub(super) enum Rank {
 /// What a label or a heading says about the task that it stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum About {
-    /// What must come before.
     After,
     /// How to tell that it is done.
     Checks,
-    /// Whether it is done.
     Status,
     /// Whether it may go beside others.
     Parallel,

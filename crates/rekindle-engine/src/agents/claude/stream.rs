@@ -55,7 +55,6 @@ const MAX_AGENTS: usize = 128;
 /// The name that rekindle's own tools begin with: reporting is no work on the files.
 const OWN_TOOLS: &str = "mcp__rekindle__";
 
-/// Reads one attempt.
 #[derive(Default)]
 pub struct Stream {
     session: Option<(String, Option<String>)>,

@@ -27,7 +27,6 @@ pub struct Rollout {
     pub model: Option<String>,
     /// The class of the failure that ended the turn, with its words.
     pub failure: Option<(Problem, String)>,
-    /// How many failures were recorded.
     pub failures: u32,
     turns: BTreeMap<String, Usage>,
     context: Option<(u64, Option<u64>)>,

@@ -23,7 +23,6 @@ const RESUME_MARK: &str = "Error: thread/resume";
 /// What a command is called here.
 pub(super) const SHELL: &str = "shell";
 
-/// Reads one attempt.
 #[derive(Default)]
 pub struct Stream {
     thread: Option<String>,

@@ -21,7 +21,7 @@ const SETTINGS: &str = "settings.json";
 /// into the program's timers.
 const CALL_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// How long the hook may take before the program goes on without it; it is not worth stopping the agent for longer.
+/// How long the hook may take before the program continues without it; it is not worth stopping the agent for longer.
 const HOOK_MS: u64 = 15_000;
 
 /// Entries of a home that are linked at most; a home holds about twenty.

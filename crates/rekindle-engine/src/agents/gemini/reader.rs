@@ -26,7 +26,7 @@ const SMALL_WINDOW: u64 = 256_000;
 /// A context at least this full, in percent, explains why a run ended without the model's answer.
 const FULL_PERCENT: u64 = 80;
 
-/// Begins the program's own word that the model goes round in circles; it then ends the run as a success.
+/// Begins the program's own word that the model loops; it then ends the run as a success.
 const LOOP_DETECTED: &str = "Loop detected";
 
 /// Begins a line of the transcript that replaces the history.
@@ -38,7 +38,6 @@ const SUMMARIES_MAX: usize = 1024;
 /// The tools that change files, run commands or let another agent do so.
 const ACTING: [&str; 6] = ["run_shell_command", "write_file", "replace", "edit", "invoke_agent", "save_memory"];
 
-/// Reads one attempt's lines.
 #[derive(Default)]
 pub(super) struct GeminiReader {
     /// When this process began, as its first line says; what is older in the transcript is another process's.

@@ -20,7 +20,6 @@ const FAILURE_MAX_BYTES: usize = 400;
 /// How far the use is.
 #[derive(Clone, Copy, Debug)]
 pub enum CallStage<'a> {
-    /// It was asked for.
     Called,
     /// It went well, with this answer: text, or the program's own structure.
     Answered(&'a Value),
@@ -56,7 +55,6 @@ impl Use<'_> {
         }
     }
 
-    /// The file was written.
     pub fn changed(&self, path: &str) -> Vec<Fact> {
         let path = self.absolute(path);
         let plan = self.plan(&path);

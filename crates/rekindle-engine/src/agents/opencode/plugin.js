@@ -14,7 +14,7 @@ const cut = (value) => (typeof value === "string" ? value.slice(0, TEXT_CHARS) :
 const soon = (work) => Promise.race([work, new Promise((done) => setTimeout(done, WAIT_MS).unref?.())]).catch(() => {})
 const end = (value) => (typeof value === "string" ? value.slice(-TEXT_CHARS) : undefined)
 
-// One call of rekindle; whatever goes wrong, there is no answer and the session goes on.
+// One call of rekindle; whatever goes wrong, there is no answer and the session continues.
 const call = (event) =>
   new Promise((done) => {
     let out = ""
@@ -133,7 +133,7 @@ export const RekindleGuard = async ({ client, directory }) => {
       await soon(queue)
     },
   }
-  // Whatever is wrong here, the session goes on without it.
+  // Whatever is wrong here, the session continues without it.
   const safe = (hook) => async (...args) => {
     try {
       await hook(...args)

@@ -25,7 +25,6 @@ const REMEMBERED: usize = 128;
 /// The tools that change files, run commands or let another agent do so.
 const ACTING: [&str; 7] = ["bash", "edit", "write", "patch", "apply_patch", "multiedit", "task"];
 
-/// Reads one attempt's lines.
 #[derive(Default)]
 pub(super) struct OpencodeReader {
     session: Option<String>,

@@ -15,7 +15,7 @@ const say = (what) => {
   try {
     writeSync(2, "@rekindle " + JSON.stringify(what) + "\n")
   } catch {
-    // Nobody listens: the agent's work goes on.
+    // Nobody listens: the agent's work continues.
   }
 }
 

@@ -32,7 +32,6 @@ pub struct Group {
     pub event: &'static str,
     /// What the group is limited to.
     pub matcher: Option<&'static str>,
-    /// The hook's fields.
     pub handler: Vec<(&'static str, Value)>,
 }
 

@@ -12,7 +12,6 @@ use crate::git::{self, Repo};
 pub struct Hidden {
     list: PathBuf,
     pattern: String,
-    /// Git ignores it already.
     ignored: bool,
 }
 

@@ -120,7 +120,6 @@ impl Ledger {
         Ok(Self { manifest: read(dir)?, dir: None, base: base.to_owned(), _lock: None })
     }
 
-    /// The record of a file.
     pub fn get(&self, path: &Path) -> Option<&ManifestEntry> {
         self.manifest.files.iter().find(|record| self.base.join(&record.path) == path)
     }

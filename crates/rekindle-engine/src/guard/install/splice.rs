@@ -47,7 +47,6 @@ pub struct Broken {
 struct Style {
     newline: &'static str,
     unit: String,
-    /// Everything stands on one line.
     one_line: bool,
     /// There is a space after colons and commas.
     spaced: bool,

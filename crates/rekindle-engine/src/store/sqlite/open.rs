@@ -29,7 +29,6 @@ pub struct Opened {
     pub conn: Connection,
     /// The shadow log, level with it.
     pub shadow: Shadow,
-    /// What was found and done.
     pub report: OpenReport,
 }
 

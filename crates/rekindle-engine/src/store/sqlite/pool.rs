@@ -42,7 +42,6 @@ impl Identity {
     }
 }
 
-/// Connections for reading.
 pub struct Pool {
     path: PathBuf,
     shadow: PathBuf,

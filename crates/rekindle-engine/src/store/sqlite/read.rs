@@ -22,7 +22,6 @@ pub fn limit_of(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
-/// Where the log ends.
 pub fn head(conn: &Connection) -> Result<Head, Error> {
     let sql = "SELECT seq, hash FROM event ORDER BY seq DESC LIMIT 1";
     one_head(conn, sql, []).map(Option::unwrap_or_default)

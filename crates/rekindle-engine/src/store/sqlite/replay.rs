@@ -18,7 +18,6 @@ pub type Offsets = BTreeMap<(u64, Stream), u64>;
 
 #[derive(Debug, Default)]
 pub struct Replayed {
-    /// Where the log ends now.
     pub head: Head,
     pub events: u64,
     /// Where spools stood after the last of them, as far as the shadow log says.

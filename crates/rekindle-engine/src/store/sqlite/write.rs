@@ -19,7 +19,6 @@ const MAX_SOURCES: usize = 4_096;
 /// Where the next event and the next line go.
 #[derive(Debug, Clone, Copy)]
 pub struct Cursor {
-    /// The last event.
     pub head: Head,
     pub last_line: u64,
 }
@@ -36,7 +35,6 @@ impl Cursor {
 pub struct Sources(HashMap<(u64, Stream), (String, u64, i64)>);
 
 impl Sources {
-    /// Forgets everything.
     pub fn clear(&mut self) {
         self.0.clear();
     }

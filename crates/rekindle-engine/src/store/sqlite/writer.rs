@@ -43,17 +43,14 @@ const INDEX_BACKLOG: u64 = 20_000;
 /// Transactions between two steps of the text index in busy times.
 const INDEX_EVERY: u32 = 64;
 
-/// Where an answer goes.
 pub type Reply<T> = SyncSender<Result<T, Error>>;
 
 /// What the thread is asked for.
 pub enum Request {
     Append(Batch, Reply<Receipt>),
-    /// Replace the derived tables.
     ReplaceRows(Vec<Row>, Reply<()>),
 }
 
-/// The thread's state.
 pub struct Writer {
     conn: Option<Connection>,
     shadow: Shadow,

@@ -28,7 +28,6 @@ pub(super) struct Token(pub(super) u64);
 pub(super) enum WatchEvent {
     /// A file of this name in a bundle changed.
     Touched(Token, &'static str),
-    /// A shim ended.
     Exited(Token),
     /// Something was missed: look at everything.
     Anything,

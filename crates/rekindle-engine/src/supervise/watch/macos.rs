@@ -18,7 +18,6 @@ pub(super) struct Token(pub(super) u64);
 pub(super) enum WatchEvent {
     /// A file of this name in a bundle changed.
     Touched(Token, &'static str),
-    /// A shim ended.
     Exited(Token),
     /// Look at everything.
     Anything,

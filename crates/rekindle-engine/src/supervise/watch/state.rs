@@ -14,7 +14,6 @@ use rekindle_shim::refusal::is_refused;
 use super::source::{EventSource, Token, WatchEvent};
 use super::{BundleKey, Observation, POLL_MS, Stream, Twice};
 
-/// A bundle being watched.
 #[derive(Debug)]
 pub(super) struct Entry {
     dir: PathBuf,
@@ -170,12 +169,9 @@ impl Entry {
     }
 }
 
-/// How the telling went.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Flushed {
-    /// Everything is told.
     All,
-    /// The channel is full.
     Full,
     /// Nobody listens any more.
     Disconnected,

@@ -265,7 +265,7 @@ pub(super) fn merge_in_background(shared: &Arc<Shared>, order: MergeOrder) {
     let merge = move |shared: &Shared| {
         let outcome = match &shared.work {
             Some(work) => shared.merge(work, &order),
-            None => Some(MergeOutcome::Failed { reason: "there is no repository any more".to_owned() }),
+            None => Some(MergeOutcome::Failed { reason: "the repository is gone".to_owned() }),
         };
         // One that is not through when the coordinator leaves is ordered again by the next.
         if let Some(outcome) = outcome {

@@ -35,7 +35,7 @@ fn a_question_is_answered_and_a_failed_task_retried_over_the_port() {
     assert_eq!(reply.json()["done"], format!("question {id} is answered in 10 seconds, unless you undo it"));
     // It was a slip: nothing has happened yet, and the same answer follows.
     let placed = rig.status()["run"]["placed"][0]["number"].as_u64().expect("an order that waits");
-    assert_eq!(served.post(&format!("/api/orders/{placed}/undo"), "{}").json()["done"], "taken back");
+    assert_eq!(served.post(&format!("/api/orders/{placed}/undo"), "{}").json()["done"], "undone");
     assert_eq!(served.post(&format!("/api/orders/{placed}/undo"), "{}").status, 409, "once");
     assert!(rig.lines("answer").is_empty(), "{:?}", rig.lines("answer"));
     assert_eq!(served.post(&answer, &green).status, 200);

@@ -76,7 +76,7 @@ fn lost_events_are_question_0_in_every_view() {
         words,
         "1. forget",
         "2. restore",
-        "forget: the run goes on",
+        "forget: the run continues",
         "restore: nothing is started",
         "rekindle answer 0",
     ] {

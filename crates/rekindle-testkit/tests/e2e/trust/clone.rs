@@ -148,7 +148,7 @@ fn a_state_directory_of_another_machine_or_user_is_refused_and_one_that_was_move
     std::fs::remove_file(&binding).expect("removed");
     rig.status();
     let again = rig.start(&["run", "plan.md", "--again"]).end();
-    assert!(again.code == Some(0) && !again.err.contains("the run goes on here"), "{again:?}");
+    assert!(again.code == Some(0) && !again.err.contains("the run continues here"), "{again:?}");
     assert_eq!(
         serde_json::from_slice::<serde_json::Value>(&std::fs::read(&binding).expect("bound")).expect("JSON"),
         bound
@@ -157,9 +157,9 @@ fn a_state_directory_of_another_machine_or_user_is_refused_and_one_that_was_move
     assert_eq!(rig.status()["tasks"][0]["state"], "complete");
     let moved = rig.start(&["run", "plan.md", "--again"]).end();
     assert_eq!(moved.code, Some(0), "{moved:?}");
-    assert_eq!(moved.err.matches("/project/.rekindle before; the run goes on here").count(), 1, "{moved:?}");
+    assert_eq!(moved.err.matches("/project/.rekindle before; the run continues here").count(), 1, "{moved:?}");
     let then = rig.start(&["run", "plan.md", "--again"]).end();
-    assert!(!then.err.contains("the run goes on here"), "{then:?}");
+    assert!(!then.err.contains("the run continues here"), "{then:?}");
 }
 
 #[test]
@@ -180,6 +180,6 @@ fn a_pinned_plan_that_is_not_the_files_is_never_run_without_a_word() {
         duplicate(&copy, &rig.state());
         let ended = rig.rekindle(arguments);
         assert_eq!(ended.code, Some(0), "{arguments:?}: {ended:?}");
-        assert!(ended.err.contains("the run goes on with the plan it began with"), "{arguments:?}: {ended:?}");
+        assert!(ended.err.contains("the run continues with the plan it began with"), "{arguments:?}: {ended:?}");
     }
 }

@@ -53,7 +53,10 @@ fn views_say_when_the_database_is_behind_its_log_and_a_run_repairs_it() {
         damage(&rig.state());
         for arguments in [&["status"][..], &["status", "--json"], &["events"], &["why", "T1"], &["report"]] {
             let told = rig.rekindle(arguments);
-            assert!(told.err.contains("repair it by going on: rekindle r"), "{what}: {arguments:?}: {told:?}");
+            assert!(
+                told.err.contains("repair it by continuing the run: rekindle r"),
+                "{what}: {arguments:?}: {told:?}"
+            );
         }
         let json = rig.rekindle(&["status", "--json"]);
         let shown: Option<serde_json::Value> = serde_json::from_str(&json.out).ok();

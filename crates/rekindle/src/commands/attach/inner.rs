@@ -139,7 +139,7 @@ fn program_of(context: &Context, attempt: Option<&AttemptRow>, dir: &Path) -> Re
     let config = Config::load(&sources.with_environment())?;
     let known = attempt.and_then(|attempt| Some((attempt, config.agents.get(&attempt.cli)?)));
     let Some((attempt, agent)) = known else {
-        return Ok(shell(context, dir, "its agent is not in rekindle.toml any more"));
+        return Ok(shell(context, dir, "its agent is no longer in rekindle.toml"));
     };
     let bundle = bundle_of(project, attempt);
     let place = Place { program: &agent.program, workspace: dir, bundle: &bundle };

@@ -15,7 +15,7 @@ pub(super) enum Fault {
     KillAgent,
     /// kill -9 of coordinator, supervisor and agent at once
     KillAll,
-    /// the coordinator stands still for seconds and goes on (SIGSTOP, SIGCONT)
+    /// the coordinator is frozen for seconds, then continues (SIGSTOP, SIGCONT)
     Freeze,
     /// the coordinator gets no file descriptor for a while
     NoDescriptors,

@@ -113,7 +113,7 @@ pub(super) fn at(round: &mut Round<'_>, held: &Held) -> io::Result<()> {
     Ok(())
 }
 
-/// What goes on beside the run.
+/// What happens beside the run.
 pub(super) fn meanwhile(round: &mut Round<'_>) -> io::Result<()> {
     if round.spec.fault == Fault::UsageLimit && round.evidence.injected == 0 {
         let paused = super::verdict::events(&round.project())

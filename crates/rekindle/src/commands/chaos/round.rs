@@ -42,14 +42,12 @@ const LAST_LOOK_MS: u64 = 10_000;
 /// What a run is to be, written down for a process that may be another one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Spec {
-    /// The run's directory.
     pub dir: PathBuf,
     pub root: PathBuf,
     pub fault: Fault,
     pub round: u32,
     /// What chance goes by.
     pub seed: u64,
-    /// How long it may take.
     pub budget_ms: u64,
     /// Tasks that are open at its start.
     pub tasks: Vec<String>,
@@ -237,7 +235,7 @@ impl Round<'_> {
         let injected = self.evidence.injected;
         let not_injected = (injected == 0).then(|| match &self.evidence.refused {
             Some(why) => why.clone(),
-            None => "the run was over before its moment came".to_owned(),
+            None => "the run ended before the fault could be injected".to_owned(),
         });
         let findings = verdict::judge(self.spec, &self.project(), &mut self.evidence);
         inject::keep(self.spec, findings.iter().any(|finding| !finding.broken.is_empty()));
@@ -283,7 +281,7 @@ pub(super) fn readable(project: &Project) -> bool {
     View::open(project).is_ok_and(|view| matches!(view.run(), Ok(Some(_))))
 }
 
-/// Stops and lets go on, through a pinned process. Fails when it has ended.
+/// Freezes and thaws it, through a pinned process. Fails when it has ended.
 pub(super) fn freeze(process: &Process, ms: u32) -> io::Result<()> {
     process.signal(Signal::STOP)?;
     ui::pause(ms);

@@ -30,10 +30,8 @@ const ANSWER_BYTES: usize = 4_096;
 /// Files that are copied of a project without a repository, for real agents: more is no project, and a copy that ends.
 const FILES_MAX: usize = 20_000;
 
-/// A copied project.
 #[derive(Clone, Debug)]
 pub(super) struct Sandbox {
-    /// The temporary directory.
     pub base: PathBuf,
     /// The first copy, which is copied again for each run.
     pristine: PathBuf,
@@ -47,7 +45,6 @@ pub(super) struct Sandbox {
 }
 
 impl Sandbox {
-    /// Copies the project.
     pub(super) fn new(
         base: &Path,
         project: &Project,
@@ -82,7 +79,7 @@ impl Sandbox {
             pristine,
         };
         if rekindle_core::plan::parse("chaos", sandbox.plan.as_bytes()).plan.is_none() {
-            return Err(CliError::internal("the plan cannot be written anew for stand-ins"));
+            return Err(CliError::internal("the plan cannot be rewritten for stand-ins"));
         }
         std::fs::create_dir_all(sandbox.pristine.join(&sandbox.below)).map_err(failed)?;
         Ok(sandbox)

@@ -41,7 +41,7 @@ pub(super) fn begin(context: &Context, told: &Summary<'_>, sandbox: &Sandbox, js
     context.ui.say(if told.real {
         "The configured agents do the work in it. Three promises need a stand-in's own notes and are not judged."
     } else {
-        "Stand-ins do the work, and the plan's checks give way to their own: this judges rekindle, not the work."
+        "Stand-ins do the work, and the plan's checks are replaced by their own: this judges rekindle, not the work."
     });
     context.ui.say("");
 }
@@ -75,7 +75,6 @@ struct PromiseJson<'a> {
     broken: Vec<BrokenJson<'a>>,
 }
 
-/// What breaks it, for programs.
 #[derive(Serialize)]
 struct BrokenJson<'a> {
     fault: Fault,
@@ -84,7 +83,6 @@ struct BrokenJson<'a> {
     dir: &'a Path,
 }
 
-/// A run, for programs.
 #[derive(Serialize)]
 struct RunJson<'a> {
     fault: Fault,
@@ -95,7 +93,6 @@ struct RunJson<'a> {
     broken: bool,
 }
 
-/// Everything, for programs.
 #[derive(Serialize)]
 struct ChaosJson<'a> {
     schema_version: u32,

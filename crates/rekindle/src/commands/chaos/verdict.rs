@@ -95,7 +95,6 @@ pub(super) struct Evidence {
     pub hits: Vec<(u64, Vec<String>)>,
     /// Events that could be read before something died.
     pub seen: BTreeMap<u64, Hash>,
-    /// How the last coordinator ended.
     pub exit: Option<i32>,
     /// The time was over before the run was.
     pub gave_up: bool,
@@ -169,7 +168,6 @@ pub(super) fn events(project: &Project) -> Result<Vec<StoredEvent>> {
 }
 
 /// Looks at every promise.
-#[must_use]
 pub(super) fn judge(spec: &Spec, project: &Project, evidence: &mut Evidence) -> Vec<Finding> {
     if let Err(error) = gather(spec, project, evidence) {
         let broken = vec![format!("the state cannot be read in the end: {}", error.message)];
@@ -210,7 +208,9 @@ fn gather(spec: &Spec, project: &Project, evidence: &mut Evidence) -> Result<()>
         let whole = stored.len() >= printed.len() && stored.len() <= printed.len() + 1;
         if !whole || stored.iter().zip(&printed).any(|(stored, printed)| *stored != printed.as_str()) {
             let (printed, stored) = (printed.len(), stored.len());
-            evidence.garbled.push(format!("bundle {bundle}: {printed} lines printed, {stored} kept, or others"));
+            evidence
+                .garbled
+                .push(format!("bundle {bundle}: {printed} lines printed, {stored} kept, or different ones"));
         }
     }
     Ok(())
@@ -311,7 +311,7 @@ fn attempts(evidence: &Evidence) -> (usize, Vec<String>) {
 fn complete(evidence: &Evidence) -> (usize, Vec<String>) {
     let mut broken = Vec::new();
     if evidence.gave_up {
-        broken.push("it was not complete when the time was over".to_owned());
+        broken.push("it was not complete when the time limit was reached".to_owned());
     } else if evidence.exit != Some(0) {
         let how = evidence.exit.map_or("by a signal".to_owned(), |code| format!("with exit code {code}"));
         broken.push(format!("the last `rekindle run` ended {how}"));

@@ -8,11 +8,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 
-/// What happened to a stand-in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum What {
-    /// It began with a task.
     Begin,
     /// It began while another one was at the same task.
     Twins,
@@ -20,11 +18,9 @@ pub(super) enum What {
     Told,
     /// It does what it was ordered to: crash, hang, lie, give up.
     Misbehaves,
-    /// It ended by itself.
     End,
 }
 
-/// One line of the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Note {
     pub what: What,

@@ -12,7 +12,7 @@ const PROMISES: &[(&str, &str)] = &[
     ("agent_crashed", "an agent was killed in the middle of its work, and replaced"),
     ("developer_timeout", "an agent hung, was stopped with its whole tree, and replaced"),
     ("checks_finished", "claims were proven by running the checks; a lie was refused"),
-    ("coordinator_recovered", "the coordinator was killed with SIGKILL; the next one went on"),
+    ("coordinator_recovered", "the coordinator was killed with SIGKILL; the next one continued"),
     ("agent_adopted", "the agent that was running meanwhile was adopted, not restarted"),
 ];
 

@@ -25,7 +25,6 @@ const LIMITS: Limits = Limits { within_ms: VERSION_MS, out_max: 1024 * 1024, err
 /// A session that is never begun.
 const NO_SESSION: &str = "00000000-0000-4000-8000-000000000000";
 
-/// An agent, for programs.
 #[derive(Debug, Serialize)]
 pub(super) struct AgentJson {
     name: String,

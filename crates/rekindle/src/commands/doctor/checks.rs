@@ -49,7 +49,7 @@ fn process_handles() -> Finding {
     match handle {
         Ok(()) => ok("process handles", "the kernel has pidfd"),
         Err(error) => Finding {
-            hint: Some("processes are told apart by number, start time and boot instead".to_owned()),
+            hint: Some("processes are identified by pid, start time and boot instead".to_owned()),
             ..finding("process handles", Verdict::Warning, &format!("no pidfd: {error}"))
         },
     }
@@ -116,7 +116,7 @@ fn store(dir: &StateDir) -> Finding {
             ok("store", &format!("{} events and {} log lines verified", found.events, found.lines))
         }
         Ok(found) => Finding {
-            hint: Some("repair it by going on: rekindle resume".to_owned()),
+            hint: Some("repair it by continuing the run: rekindle resume".to_owned()),
             ..finding("store", Verdict::Problem, &found.problems.join("; "))
         },
         Err(error) => trouble("store", error.into()),

@@ -43,7 +43,7 @@ pub(super) fn look(config: &Config, context: &Context, tries: bool) -> Option<Fi
     })
 }
 
-/// A run goes on without an answer: this keeps nobody from working.
+/// A run continues without an answer: this keeps nobody from working.
 fn doubtful(text: &str) -> Finding {
     let hint = r#"it must print {"remaining_percent": N, "resets_at": "RFC 3339"} and exit with 0"#;
     Finding { hint: Some(hint.to_owned()), ..finding("usage", Verdict::Warning, text) }

@@ -85,7 +85,6 @@ impl From {
     }
 }
 
-/// Runs the command.
 pub(super) fn run(args: &ImportArgs, context: &Context) -> Result<Exit> {
     let (format, source, place) = match args.from {
         Some(From::Github) if !args.source.as_deref().is_some_and(|path| std::path::Path::new(path).is_file()) => {

@@ -14,7 +14,6 @@ const SORTS: [(&str, &str, bool); 5] = [
     ("shared-file", "no order between", true),
 ];
 
-/// The lines.
 pub(super) fn lines(readiness: &Readiness) -> Vec<String> {
     let mut lines = vec![format!("readiness: {} of 100", readiness.score)];
     for (code, name, told) in SORTS {

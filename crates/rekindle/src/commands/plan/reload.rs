@@ -37,7 +37,7 @@ pub(super) struct DiffArgs {
     json: bool,
 }
 
-/// Take a changed file over into the run
+/// Apply a changed plan file to the run
 ///
 /// Complete tasks that did not change stay complete. Where only checks or artifacts changed, rekindle proves the existing work
 /// again without an agent. A task whose text changed is reopened. A removed task is skipped, and its work is kept. A file with
@@ -83,7 +83,6 @@ struct DiffJson<'a> {
 struct EntryJson {
     id: TaskId,
     title: String,
-    /// What is different in it.
     changed: Vec<&'static str>,
     /// `starts`, `stays`, `reopened`, `proven`, `complete` or `skipped`.
     then: &'static str,
@@ -102,7 +101,6 @@ fn compared(state: &State, plan: &Plan) -> Result<Difference> {
     reload::compare(state, plan).map_err(CliError::refused)
 }
 
-/// Shows a difference.
 pub(super) fn diff(args: &DiffArgs, context: &Context) -> Result<Exit> {
     let state = state_of(&context.project)?;
     let file = file_of(&state, args.plan.as_deref())?;
@@ -126,12 +124,11 @@ pub(super) fn diff(args: &DiffArgs, context: &Context) -> Result<Exit> {
         context.ui.line(&line)?;
     }
     if !difference.is_empty() {
-        context.ui.hint(&format!("take it over: rekindle plan reload {}", file.path.display()));
+        context.ui.hint(&format!("apply it: rekindle plan reload {}", file.path.display()));
     }
     Ok(Exit::Success)
 }
 
-/// Takes a changed file over.
 pub(super) fn reload(args: &ReloadArgs, context: &Context) -> Result<Exit> {
     let state = state_of(&context.project)?;
     let file = file_of(&state, args.plan.as_deref())?;
@@ -143,16 +140,16 @@ pub(super) fn reload(args: &ReloadArgs, context: &Context) -> Result<Exit> {
         return Ok(Exit::Success);
     }
     if !args.yes && !difference.is_empty() {
-        match context.ui.agrees("Take these changes over?") {
+        match context.ui.agrees("Apply these changes?") {
             Some(true) => {}
             Some(false) => {
                 context.ui.say("nothing was changed");
                 return Ok(Exit::Success);
             }
             None => {
-                let message = "nobody is here to agree: this is not a terminal";
+                let message = "nobody can confirm this: not a terminal";
                 let command = format!("rekindle plan reload {} --yes", file.path.display());
-                return Err(CliError::usage(message).hint(format!("take it over without asking: {command}")));
+                return Err(CliError::usage(message).hint(format!("apply it without asking: {command}")));
             }
         }
     }
@@ -161,12 +158,12 @@ pub(super) fn reload(args: &ReloadArgs, context: &Context) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// Says how a run goes on that nobody coordinates.
+/// Says how to continue a run that has no coordinator.
 fn tell_how_to_go_on(context: &Context, path: &Path) -> Result<()> {
     let state = state_of(&context.project)?;
     let over = state.run.as_ref().is_some_and(|run| matches!(run.phase, RunPhase::Finished(_)));
     if !over && StateDir::open(&context.project.state_dir)?.owner()?.is_none() {
-        context.ui.hint(&format!("go on: rekindle run {}", path.display()));
+        context.ui.hint(&format!("continue: rekindle run {}", path.display()));
     }
     Ok(())
 }
@@ -180,7 +177,6 @@ fn check(file: &PlanFile, plan: &Plan, context: &Context) -> Result<()> {
     config.check_plan(plan, std::env::var_os("PATH").as_deref(), &context.project.root)
 }
 
-/// Gives the order.
 fn take(plan: &Plan, context: &Context) -> Result<()> {
     let order = Order::Reload { plan: Box::new(plan.clone()) };
     let long = serde_json::to_vec(&order).map_or(0, |text| text.len()) + 1024 > LINE_LIMIT;
@@ -197,16 +193,13 @@ fn take(plan: &Plan, context: &Context) -> Result<()> {
 
 /// Tells that a plan's file has changed and offers to take it over: a terminal is asked, anybody else gets the command. Whether it
 /// was taken over.
-///
-/// # Errors
-/// When it was to be taken over and could not be.
 pub(crate) fn offer(file: &PlanFile, plan: &Plan, context: &Context) -> Result<bool> {
     let Ok(state) = state_of(&context.project) else { return Ok(false) };
     let finished = state.run.as_ref().is_some_and(|run| matches!(run.phase, RunPhase::Finished(_)));
     let goes_on = if finished {
         "the plan's file has changed since this run, which is finished"
     } else {
-        "the plan's file has changed since the run began; the run goes on with the plan it began with"
+        "the plan's file has changed since the run began; the run continues with the plan it began with"
     };
     let difference = match reload::compare(&state, plan) {
         Ok(difference) if difference.is_empty() => return Ok(false),
@@ -218,34 +211,33 @@ pub(crate) fn offer(file: &PlanFile, plan: &Plan, context: &Context) -> Result<b
     };
     context.ui.warn("the plan's file has changed since the run began");
     lines(&state, &difference).iter().for_each(|line| context.ui.say(&format!("  {line}")));
-    match context.ui.agrees("Take these changes over?") {
+    match context.ui.agrees("Apply these changes?") {
         Some(true) => {
             check(file, plan, context)?;
             take(plan, context)?;
             return Ok(true);
         }
         Some(false) if finished => {}
-        Some(false) => context.ui.say("the run goes on with the plan it began with"),
+        Some(false) => context.ui.say("the run continues with the plan it began with"),
         None => {
             context.ui.warn(goes_on);
-            context.ui.hint(&format!("take the changes over: rekindle plan reload {} --yes", file.path.display()));
+            context.ui.hint(&format!("apply the changes: rekindle plan reload {} --yes", file.path.display()));
         }
     }
     if finished {
-        context.ui.hint("or do everything once more, on a new branch: rekindle run PLAN --again");
+        context.ui.hint("or run everything again, on a new branch: rekindle run PLAN --again");
     }
     Ok(false)
 }
 
-/// Writes the present plan.
 pub(super) fn export(args: &ExportArgs, context: &Context) -> Result<Exit> {
     let state = state_of(&context.project)?;
     let Some(plan) = state.present_plan() else { return Err(CliError::usage("there is no run here")) };
     let stem = |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let out = args.out.as_deref().filter(|out| *out != Path::new(output_file::STANDARD_OUTPUT));
     let named = out.is_none_or(|out| stem(out) != plan.name);
-    let written = plan::write(&plan, named)
-        .map_err(|what| CliError::internal(format!("the plan language has no words for {what}")))?;
+    let written =
+        plan::write(&plan, named).map_err(|what| CliError::internal(format!("a plan cannot express {what}")))?;
     match &args.out {
         Some(out) => {
             let existing = if args.force { Existing::Replaced } else { Existing::Kept };
@@ -297,7 +289,7 @@ fn entries(state: &State, difference: &Difference) -> Entries {
 fn after(blockers: &[TaskId]) -> String {
     let names: Vec<&str> = blockers.iter().map(TaskId::as_str).collect();
     if names.is_empty() {
-        "starts when it is its turn".to_owned()
+        "starts when its turn comes".to_owned()
     } else {
         format!("starts after {}", names.join(", "))
     }
@@ -315,7 +307,7 @@ fn follows(state: &State, changed: &ChangedTask) -> (&'static str, String) {
             let proven = if behind.is_empty() {
                 String::new()
             } else {
-                format!("; complete tasks behind it are proven again after it: {}", behind.join(", "))
+                format!("; complete tasks that depend on it are proven again after it: {}", behind.join(", "))
             };
             ("reopened", format!("{stopped}an agent works on it by its new text{proven}"))
         }
@@ -329,9 +321,11 @@ fn follows(state: &State, changed: &ChangedTask) -> (&'static str, String) {
             TaskState::Complete => ("stays", "stays complete".to_owned()),
             TaskState::Skipped => ("stays", format!("stays skipped; reopen it: rekindle task retry {id}")),
             TaskState::Failed => ("stays", format!("stays failed; reopen it: rekindle task retry {id}")),
-            TaskState::InProgress if working => ("stays", "its agent goes on; it counts from now on".to_owned()),
+            TaskState::InProgress if working => {
+                ("stays", "its agent continues; the change applies from now on".to_owned())
+            }
             TaskState::Pending | TaskState::InProgress | TaskState::Blocked => {
-                ("stays", "it counts from now on".to_owned())
+                ("stays", "the change applies from now on".to_owned())
             }
         },
     }
@@ -362,7 +356,7 @@ fn lines(state: &State, difference: &Difference) -> Vec<String> {
     lines.extend(removed.iter().map(|entry| format!("{}: {}", named("-", entry), entry.text)));
     if !difference.about_plan.is_empty() {
         let settings = if difference.about_plan.contains(&"settings") {
-            "; settings count from the next start of the run"
+            "; settings apply from the next start of the run"
         } else {
             ""
         };
@@ -374,7 +368,7 @@ fn lines(state: &State, difference: &Difference) -> Vec<String> {
             .push(format!("  kept although the file does not have them, because you added them: {}", names.join(", ")));
     }
     if difference.is_empty() {
-        lines.push("no task is different".to_owned());
+        lines.push("no task differs".to_owned());
     }
     lines
 }

@@ -49,7 +49,7 @@ pub(super) fn coordinate(setup: Setup, progress: Progress, context: &Context) ->
     let phase = match coordinator.telling(Box::new(move |notice| tell(ui, notice))).drive() {
         Err(Error::Unwritten(error)) => {
             ui.warn(&format!("leaving: the state cannot be written ({error}); agents keep working by themselves"));
-            ui.hint("adopt them and go on when it can be written again: rekindle resume");
+            ui.hint("adopt them and continue when it can be written again: rekindle resume");
             let by_term = first_signal.load(Ordering::Relaxed) == SIGTERM;
             return Ok(if by_term { Exit::Terminated } else { Exit::Interrupted });
         }
@@ -95,7 +95,7 @@ pub(super) fn attach(progress: Progress, context: &Context) -> Result<Exit> {
         "paused" => Exit::Paused,
         _ => {
             let message = "the coordinator ended before the run did; its agents keep working";
-            return Err(CliError::internal(message).hint("adopt them and go on: rekindle resume"));
+            return Err(CliError::internal(message).hint("adopt them and continue: rekindle resume"));
         }
     })
 }
@@ -105,15 +105,15 @@ pub(crate) fn coordinator_error(error: rekindle_engine::coordinator::Error) -> C
     match error {
         Error::StateDir(error) => error.into(),
         Error::Store(error) => error.into(),
-        error @ Error::Deleted(_) => CliError::internal("the coordinator cannot go on")
+        error @ Error::Deleted(_) => CliError::internal("the coordinator cannot continue")
             .because(&error)
             .hint("what the agents did is in the project's files; begin again: rekindle run"),
         Error::AttemptsLost(lost) => lost::refusal(&lost),
-        other => CliError::internal("the coordinator cannot go on").because(&other),
+        other => CliError::internal("the coordinator cannot continue").because(&other),
     }
 }
 
-/// A panic anywhere ends the process at once: agents go on, and the next start recovers from what is durable.
+/// A panic anywhere ends the process at once: agents continue, and the next start recovers from what is durable.
 fn abort_on_panic() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {

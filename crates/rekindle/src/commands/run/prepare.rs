@@ -37,7 +37,6 @@ const OWNER_PAUSE_MS: u32 = 50;
 /// How long it may take to say that it is there; a stopped one is not waited for long.
 const OWNER_PATIENCE: Duration = Duration::from_millis(200);
 
-/// What is to be done.
 pub(super) enum Prepared {
     /// A coordinator runs this plan already.
     Attach,
@@ -45,7 +44,6 @@ pub(super) enum Prepared {
     Over(Exit),
     /// The run was finished earlier, and its summary has been told.
     Told(Exit),
-    /// Coordinate it here.
     Coordinate(Box<Setup>),
     /// The state cannot be read before it is repaired, which the coordinator in the background does.
     RepairInBackground,
@@ -57,7 +55,6 @@ enum PlanMatch {
     Read(Option<Box<Run>>),
     /// It could only be read by opening it: it was damaged and is held now.
     Opened(Box<Opened>),
-    /// It cannot be read.
     Unreadable,
 }
 
@@ -108,7 +105,7 @@ pub(super) fn for_plan(args: &RunArgs, context: &Context) -> Result<Prepared> {
             continue_unfinished(run, plan, branch.as_deref())?;
             if args.again {
                 let message = format!("run {} of plan `{}` is not finished", run.id, run.plan.name);
-                let hint = "go on with it without --again, or skip what is left: rekindle task skip TASK";
+                let hint = "continue it without --again, or skip what is left: rekindle task skip TASK";
                 return Err(CliError::usage(message).hint(hint));
             }
             None
@@ -142,7 +139,7 @@ fn offer(run: Option<&Run>, file: &PlanFile, plan: &Plan, context: &Context) -> 
 fn open_dir(context: &Context) -> Result<StateDir> {
     let dir = StateDir::open_or_create(&context.project.state_dir)?;
     if let Standing::Moved { from } = dir.standing() {
-        context.ui.say(&format!("the state directory was at {} before; the run goes on here", from.display()));
+        context.ui.say(&format!("the state directory was at {} before; the run continues here", from.display()));
     }
     Ok(dir)
 }
@@ -154,8 +151,8 @@ fn warn_of_other_plan(context: &Context, path: &Path, run: &Run) {
         let path = path.display();
         context
             .ui
-            .warn(&format!("{path} is not the plan of this run any more; the run goes on with the plan it began with"));
-        context.ui.hint("what is different: rekindle plan diff; take it over: rekindle plan reload");
+            .warn(&format!("{path} is no longer the plan of this run; the run continues with the plan it began with"));
+        context.ui.hint("what is different: rekindle plan diff; apply it: rekindle plan reload");
         context.ui.hint("show the plan of the run: rekindle plan show --run --commands");
     }
 }
@@ -177,7 +174,7 @@ fn finished_earlier(context: &Context, newest: Option<&Run>, plan: &str) -> Resu
     Ok(Some(exit))
 }
 
-/// Looks at the state alone: the run there is gone on with, by its pinned plan.
+/// Looks at the state alone: the run there continues, by its pinned plan.
 pub(super) fn for_resume(options: &RunOptions, context: &Context) -> Result<Prepared> {
     // Looked at before it is opened to be used: `resume` makes none.
     StateDir::open(&context.project.state_dir)?;
@@ -190,7 +187,7 @@ pub(super) fn for_resume(options: &RunOptions, context: &Context) -> Result<Prep
         return Ok(Prepared::RepairInBackground);
     };
     let Some(run) = known.run().cloned() else {
-        return Err(CliError::usage("there is no run to go on with").hint("start one: rekindle run plan.md"));
+        return Err(CliError::usage("there is no run to continue").hint("start one: rekindle run plan.md"));
     };
     if let (RunPhase::Finished(_), PlanMatch::Read(_)) = (run.phase, &known) {
         return Ok(Prepared::Over(exit_of(run.phase)));
@@ -207,7 +204,6 @@ pub(super) fn for_resume(options: &RunOptions, context: &Context) -> Result<Prep
 }
 
 /// How a run that stands like this ends `run`.
-#[must_use]
 pub(super) fn exit_of(phase: RunPhase) -> Exit {
     use rekindle_core::event::PauseReason;
     match phase {
@@ -279,10 +275,10 @@ fn attach_to_owner(dir: &StateDir, known: Option<&Run>, plan: Option<&str>) -> R
 /// The coordinator that holds the directory. One that was just killed holds it until its last descriptor is closed: it is asked,
 /// and looked at again, before it is believed. One that is starting or stopped does not answer either, and is believed then.
 fn serving_owner(dir: &StateDir) -> Result<Option<Option<Owner>>> {
-    let door = ControlSocket::of_state_dir(dir.path());
+    let socket = ControlSocket::of_state_dir(dir.path());
     for _ in 0..OWNER_LOOKS {
         let Some(owner) = dir.owner()? else { return Ok(None) };
-        if door.call(Request::Ping, OWNER_PATIENCE).is_ok() {
+        if socket.call(Request::Ping, OWNER_PATIENCE).is_ok() {
             return Ok(Some(owner));
         }
         ui::pause(OWNER_PAUSE_MS);
@@ -294,7 +290,7 @@ fn continue_unfinished(run: &Run, plan: &Plan, branch: Option<&str>) -> Result<(
     if run.plan.name != plan.name {
         let message = format!("plan `{}` has an unfinished run ({}) in this state directory", run.plan.name, run.id);
         return Err(CliError::usage(message)
-            .hint(format!("go on with it: rekindle resume (its plan is {})", run.plan_path))
+            .hint(format!("continue it: rekindle resume (its plan is {})", run.plan_path))
             .hint("or keep the other plan's state elsewhere: rekindle run PLAN --state-dir DIR"));
     }
     refuse_other_branch(run, branch)

@@ -215,10 +215,10 @@ impl Screen {
         Ok(fresh)
     }
 
-    /// A line that says that the run goes on, for whoever would take silence for its end.
+    /// A line that says that the run continues, for whoever would take silence for its end.
     fn sign_of_life(&self, picture: &Picture) -> String {
         let text = at_work(picture);
-        let told = Told { verb: "GOES ON", tone: Tone::Dim, text };
+        let told = Told { verb: "RUNNING", tone: Tone::Dim, text };
         self.line(picture, &told, picture.now, "")
     }
 

@@ -10,7 +10,6 @@ use crate::picture::{Picture, standing};
 use crate::story;
 use crate::ui::{Align, Table, Tone, clock_time, elapsed, harmless, one_line};
 
-/// Shows it.
 pub(super) fn show(picture: &Picture, id: &TaskId, context: &Context) -> Result<()> {
     let Some(task) = picture.task(id.as_str()) else { return Ok(()) };
     let (ui, paint) = (&context.ui, context.ui.paint());

@@ -14,7 +14,7 @@ use crate::view::task_id;
 /// Add a task to the run
 ///
 /// It starts after the tasks named with --after. The plan's file is not changed: `rekindle plan export` writes the plan as it is
-/// now. In a finished run it is work again: continue with `rekindle run PLAN`.
+/// now. A finished run becomes unfinished: continue it with `rekindle run PLAN`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  rekindle task add \"Document the API\" --after T3 --accept \"test -s docs/api.md\""
@@ -25,13 +25,13 @@ pub(super) struct AddArgs {
     /// The task, in full
     #[arg(long, value_name = "TEXT", default_value = "", allow_hyphen_values = true)]
     text: String,
-    /// A task that must be complete before it; may be given several times
+    /// A task that must be complete before it (repeatable)
     #[arg(long, value_name = "TASK")]
     after: Vec<String>,
-    /// A command that must exit 0; may be given several times
+    /// A command that must exit 0 (repeatable)
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
     accept: Vec<String>,
-    /// A file that must exist; may be given several times
+    /// A file that must exist (repeatable)
     #[arg(long, value_name = "FILE")]
     artifact: Vec<String>,
     /// The agent that does it
@@ -47,8 +47,8 @@ pub(super) struct AddArgs {
 
 /// Change a task of the run
 ///
-/// Other text reopens the task. Other checks alone make rekindle prove the existing work again, without an agent. Everything
-/// else counts from the next attempt on. The plan's file is not changed.
+/// New text reopens the task. If only the checks change, rekindle proves the existing work again, without an agent. Everything
+/// else applies from the next attempt. The plan's file is not changed.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  rekindle task edit T3 --accept \"cargo test -p parser\"\n  rekindle task edit T3 --timeout 1h"
@@ -62,13 +62,13 @@ pub(super) struct EditArgs {
     /// Its text, in full
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     text: Option<String>,
-    /// Its checks, all of them; an empty one means none
+    /// All its checks; they replace the old ones. An empty one means none
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
     accept: Vec<String>,
-    /// Files that must exist, all of them; an empty one means none
+    /// All files that must exist; they replace the old ones. An empty one means none
     #[arg(long, value_name = "FILE")]
     artifact: Vec<String>,
-    /// Tasks that must be complete before it, all of them; an empty one means none
+    /// All tasks that must be complete before it; they replace the old ones. An empty one means none
     #[arg(long, value_name = "TASK")]
     after: Vec<String>,
     /// The agent that does it
@@ -108,7 +108,7 @@ pub(super) fn edit(args: &EditArgs, context: &Context) -> Result<Exit> {
     };
     if edit == TaskEdit::default() {
         return Err(
-            CliError::usage("nothing was said to change").hint("such as: --text TEXT, --accept COMMAND, --timeout 1h")
+            CliError::usage("there is nothing to change").hint("such as: --text TEXT, --accept COMMAND, --timeout 1h")
         );
     }
     context.order(&Order::Edit { task: task.clone(), edit: Box::new(edit) }, &format!("task {task} is changed"))
@@ -129,7 +129,7 @@ fn paths(files: &[String]) -> Result<Vec<String>> {
 
 fn agent(name: Option<&str>) -> Result<Option<AgentName>> {
     let named = name.map(AgentName::new).transpose();
-    named.map_err(|error| CliError::usage("that is no name of an agent").because(&error))
+    named.map_err(|error| CliError::usage("that is not an agent's name").because(&error))
 }
 
 fn timeout(text: Option<&str>) -> Result<Option<u64>> {

@@ -106,7 +106,6 @@ fn print(args: &ListArgs, lines: Vec<Line>, counts: Option<String>, context: &Co
     Ok(Exit::Success)
 }
 
-/// Shows one task.
 pub(super) fn show(args: &ShowArgs, context: &Context) -> Result<Exit> {
     let view = context.view()?;
     let task = view.the_run()?.task(&args.task)?;

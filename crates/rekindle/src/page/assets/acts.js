@@ -90,7 +90,7 @@ async function answer(form, chosen) {
 async function takeBack(button) {
   button.disabled = true;
   try {
-    say((await post(button.dataset.post)).done ?? "taken back");
+    say((await post(button.dataset.post)).done ?? "undone");
   } catch (error) {
     say(error.message);
   }

@@ -86,17 +86,12 @@ fn evidence_of(evidence: &Evidence) -> Markup {
 }
 
 fn check_of(check: &CheckResult, origin: Option<Origin>) -> Markup {
-    let (symbol, word, tone) = match (check.passed, check.timed_out) {
-        (true, _) => ("✔", "passed".to_owned(), Tone::Good),
-        (_, true) => ("✖", "timed out".to_owned(), Tone::Error),
-        _ => {
-            ("✖", check.code.map_or_else(|| "was killed".to_owned(), |code| format!("exited with {code}")), Tone::Error)
-        }
-    };
+    let (symbol, tone) = if check.passed { ("✔", Tone::Good) } else { ("✖", Tone::Error) };
+    let word = check.outcome();
     let since = origin.map(|origin| match origin {
         Origin::Before => "failed before the work began",
         Origin::Introduced => "passed before the work began",
-        Origin::Uncertain => "since when is not known",
+        Origin::Uncertain => "it is not known since when",
     });
     html! {
         article.check {
@@ -130,11 +125,10 @@ fn verdict_of(picture: &Picture, task: &TaskRow, given: &GivenVerdict) -> Markup
     }
 }
 
-/// What the task changes.
 pub(super) fn diff(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Result<Markup> {
     let Some(diff) = diff::of(&visit.site.project, picture, task)? else {
         return Ok(
-            html! { p.dim { "There is nothing to compare: no git here, or git knows no change of this task." } },
+            html! { p.dim { "There is nothing to compare: no git here, or git shows no change by this task." } },
         );
     };
     let (added, removed) = diff.files.iter().fold((0, 0), |(add, cut), file| (add + file.added, cut + file.removed));

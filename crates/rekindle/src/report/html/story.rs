@@ -25,7 +25,6 @@ const EVIDENCE_MAX: usize = 30;
 /// Longest line of evidence, in columns.
 const EVIDENCE_COLUMNS: usize = 400;
 
-/// The story.
 pub(super) fn section(task: &TaskReport, picture: &Picture, newest: &Newest) -> Markup {
     let row = &task.row;
     let failed = row.state == "failed";
@@ -160,12 +159,7 @@ fn checks(row: &TaskRow) -> Markup {
 
 /// A check with its output; what a passing one printed is folded away.
 fn shown(check: &CheckResult) -> Markup {
-    let how = match (check.passed, check.timed_out, check.code) {
-        (true, ..) => "passed".to_owned(),
-        (_, true, _) => "timed out".to_owned(),
-        (_, _, Some(code)) => format!("exited with {code}"),
-        _ => "was killed".to_owned(),
-    };
+    let how = check.outcome();
     let symbol = if check.passed { "✔" } else { "✖" };
     let printed = output(&check.output, OUTPUT_MAX_BYTES);
     let place = check.environment.as_ref().map(|name| format!(" in {name}")).unwrap_or_default();

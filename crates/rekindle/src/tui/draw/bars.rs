@@ -58,7 +58,6 @@ fn line_of(pieces: Vec<Piece>, gap: &'static str) -> Line<'static> {
     Line::from(spans)
 }
 
-/// How the run stands.
 pub(super) fn header(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let width = usize::from(area.width).saturating_sub(2);
     let Some(picture) = &app.picture else {
@@ -172,7 +171,7 @@ fn news(app: &App) -> Option<Line<'static>> {
     let placed = app.picture.as_ref().and_then(|picture| picture.run.placed.last());
     if let Some(placed) = placed.filter(|_| !warned) {
         let left = app.picture.as_ref().map_or(0, |picture| placed.due.since_ms(picture.now)).div_ceil(1_000);
-        let text = format!("{} in {left} s · u takes it back", one_line(&order_words(&placed.order)));
+        let text = format!("{} in {left} s · u undoes it", one_line(&order_words(&placed.order)));
         return Some(Line::styled(text, tone(Tone::Warning)));
     }
     if let Some((kind, text)) = &app.message {

@@ -15,7 +15,6 @@ use super::super::wide;
 use super::{frame_of, has_keys, put};
 use crate::ui::{Tone, one_line};
 
-/// Draws the detail.
 pub(super) fn draw(app: &App, frame: &mut Frame<'_>, areas: &Areas) {
     let area = areas.detail;
     if area.width == 0 || area.height == 0 {
@@ -40,7 +39,6 @@ pub(super) fn draw(app: &App, frame: &mut Frame<'_>, areas: &Areas) {
     }
 }
 
-/// What the detail is about.
 fn title(app: &App) -> String {
     let Some(picture) = &app.picture else { return String::new() };
     let Some(task) = app.task().and_then(|id| picture.task(id.as_str())) else {

@@ -70,7 +70,6 @@ fn columns(rows: &[Row], width: usize) -> Vec<(Column, usize)> {
     kept
 }
 
-/// Draws the tree.
 pub(super) fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
     if area.width == 0 || area.height == 0 {
         return;

@@ -88,18 +88,9 @@ impl Chooser<'_, '_> {
     fn item(&mut self, item: usize, place: Place, kinship: Kinship) {
         let mark = &self.marks[item];
         let node = self.tree.node(item);
-        let (number, boxed) = match node.kind {
-            // `[ ]*` is no box to Markdown, and one to those who write it.
-            Kind::Item { number, ticked } => (number, ticked.is_some() || node.text.starts_with("[ ]")),
-            Kind::Root
-            | Kind::Heading(_)
-            | Kind::Paragraph
-            | Kind::List { .. }
-            | Kind::Code { .. }
-            | Kind::Table
-            | Kind::Row(_)
-            | Kind::Other => return,
-        };
+        let Kind::Item { number, ticked } = node.kind else { return };
+        // `[ ]*` is no box to Markdown, and one to those who write it.
+        let boxed = ticked.is_some() || node.text.starts_with("[ ]");
         let lists: Vec<usize> =
             self.tree.children(item).filter(|child| matches!(self.tree.node(*child).kind, Kind::List { .. })).collect();
         let inner: Vec<usize> = lists.iter().flat_map(|list| self.tree.children(*list)).collect();
@@ -140,17 +131,8 @@ impl Chooser<'_, '_> {
         }
         let wanted = place.lists || lead == Topic::Tasks;
         let rows: Vec<usize> = self.tree.children(table).collect();
-        let cells = |row: &usize| match &self.tree.node(*row).kind {
-            Kind::Row(cells) => cells.clone(),
-            Kind::Root
-            | Kind::Heading(_)
-            | Kind::Paragraph
-            | Kind::List { .. }
-            | Kind::Item { .. }
-            | Kind::Code { .. }
-            | Kind::Table
-            | Kind::Other => Vec::new(),
-        };
+        let cells =
+            |row: &usize| if let Kind::Row(cells) = &self.tree.node(*row).kind { cells.clone() } else { Vec::new() };
         let Some((head, body)) = rows.split_first() else {
             return;
         };

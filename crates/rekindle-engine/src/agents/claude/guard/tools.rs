@@ -92,7 +92,7 @@ fn without_own_notes(words: &str) -> &str {
     words.rsplit_once("\nagentId: ").map_or(words, |(before, _)| before)
 }
 
-/// A helper that is written to goes on. A bare name is not its id, and one that is not known cannot be told.
+/// A helper that is written to continues. A bare name is not its id, and one that is not known cannot be told.
 fn message(used: &Use<'_>) -> Option<Fact> {
     let CallStage::Answered(answer) = used.stage else {
         return None;

@@ -22,7 +22,7 @@ const SUMMARY: (&str, &str) = ("\nSummary:\n", "\n\nIf you need specific details
 pub struct Lines {
     /// Calls that have no answer yet: the tool and what it was given.
     open: BTreeMap<String, (String, Value)>,
-    /// Commands that go on in the background.
+    /// Commands that run in the background.
     background: BTreeMap<String, Value>,
 }
 

@@ -109,7 +109,7 @@ fn run(shared: &Shared) {
     drop(sync_unlocked(shared, state));
 }
 
-/// Syncs without holding the lock, so that the writer goes on meanwhile.
+/// Syncs without holding the lock, so that the writer continues meanwhile.
 fn sync_unlocked<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
     let Some((file, seq)) = state.dirty.take() else {
         return state;

@@ -31,9 +31,6 @@ const PLACES: [(&str, Format); 6] = [
 const TASK_LISTS: &str = ".claude/tasks";
 
 /// Finds and reads a source. Gives its format, what is in it, and where it was found.
-///
-/// # Errors
-/// When nothing or more than one thing is found, or it cannot be read.
 pub(super) fn find(named: Option<&str>, format: Option<Format>, context: &Context) -> Result<(Format, Source, String)> {
     let root = &context.project.root;
     let path = match named {

@@ -39,9 +39,6 @@ pub(super) fn is_repository(text: &str) -> bool {
 }
 
 /// The issues of a repository, and its name.
-///
-/// # Errors
-/// When `gh` is missing or fails.
 pub(super) fn issues(
     repository: Option<&str>,
     labels: &[String],

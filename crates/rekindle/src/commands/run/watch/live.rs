@@ -40,7 +40,6 @@ impl Live {
         self.on
     }
 
-    /// The rows of the table.
     pub(super) fn table(&self, run: &RunView<'_>, picture: &Picture) -> Result<Vec<Row>> {
         if !self.on {
             return Ok(Vec::new());

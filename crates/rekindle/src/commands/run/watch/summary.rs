@@ -11,9 +11,6 @@ use crate::ui::{dollars, elapsed, one_line, short_count};
 use crate::view::{RunView, Spent, View};
 
 /// Prints the summary on standard output.
-///
-/// # Errors
-/// When the store cannot be read, or nobody reads standard output.
 pub(crate) fn summary(context: &Context) -> Result<()> {
     match View::open(&context.project)?.run()? {
         Some(run) => summary_of(context, &run),
@@ -22,9 +19,6 @@ pub(crate) fn summary(context: &Context) -> Result<()> {
 }
 
 /// Prints the summary of one run on standard output.
-///
-/// # Errors
-/// As [`summary`].
 pub(crate) fn summary_of(context: &Context, run: &RunView<'_>) -> Result<()> {
     let tasks = run.tasks()?;
     let counts = Counts::of(&tasks);
@@ -60,7 +54,7 @@ pub(crate) fn summary_of(context: &Context, run: &RunView<'_>) -> Result<()> {
         ui.line(&format!("{:<9}{line}", if nth == 0 { "result" } else { "" }))?;
     }
     if run.row.state == "paused" {
-        ui.hint("go on with it: rekindle resume");
+        ui.hint("continue it: rekindle resume");
     }
     Ok(())
 }
