@@ -36,6 +36,7 @@ pub(crate) mod status;
 pub(crate) mod task;
 pub(crate) mod tell;
 pub(crate) mod top;
+pub(crate) mod trial;
 pub(crate) mod verdict;
 pub(crate) mod why;
 

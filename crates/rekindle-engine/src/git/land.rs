@@ -173,23 +173,7 @@ impl Work {
 
     /// A checkout of a commit, to try something in; it goes when it is dropped. Only one is there at a time.
     pub fn trial(&self, commit: &str) -> Result<Trial<'_>> {
-        let dir = self.state.join("landing");
-        // What a killed process left.
-        self.repo.forget_worktree(&dir)?;
-        let add = ["worktree", "add", "--quiet", "--force", "--detach"];
-        let call = self.repo.call().files().args(add).arg(&dir).arg(commit);
-        let added = call.ok();
-        let git_dir = added.and_then(|_| self.repo.call_in(&dir).args(["rev-parse", "--absolute-git-dir"]).line());
-        match git_dir {
-            Ok(git_dir) => {
-                let at = Checkout { git_dir: call::path(&git_dir), dir: dir.clone() };
-                Ok(Trial { project: self.repo.project_in(&dir), at, repo: &self.repo })
-            }
-            Err(error) => {
-                let _ = self.repo.forget_worktree(&dir);
-                Err(error)
-            }
-        }
+        self.repo.trial(&self.state.join("landing"), commit)
     }
 
     /// Moves the branch to what was prepared. False when the branch has moved meanwhile: then it has to be prepared again. Fails when
@@ -207,6 +191,24 @@ impl Work {
 }
 
 impl Repo {
+    /// A checkout of a commit at a place of its own. What a killed process left there goes.
+    pub fn trial(&self, place: &Path, commit: &str) -> Result<Trial<'_>> {
+        self.forget_worktree(place)?;
+        let add = ["worktree", "add", "--quiet", "--force", "--detach"];
+        let added = self.call().files().args(add).arg(place).arg(commit).ok();
+        let git_dir = added.and_then(|_| self.call_in(place).args(["rev-parse", "--absolute-git-dir"]).line());
+        match git_dir {
+            Ok(git_dir) => {
+                let at = Checkout { git_dir: call::path(&git_dir), dir: place.to_owned() };
+                Ok(Trial { project: self.project_in(place), at, repo: self })
+            }
+            Err(error) => {
+                let _ = self.forget_worktree(place);
+                Err(error)
+            }
+        }
+    }
+
     /// Moves a checkout forward to a commit, with its files.
     fn forward(&self, at: &Path, ready: &Ready) -> Result<bool> {
         let head = self.call_in(at).args(["rev-parse", "--verify", "HEAD^{commit}"]).id()?;

@@ -16,7 +16,7 @@ mod workspaces;
 
 pub use allowance::read as read_allowance;
 pub use bundles::{Lost, highest as highest_bundle, lost};
-pub use setup::{INCLUDE_FILE, Worktree};
+pub use setup::{Worktree, bring};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

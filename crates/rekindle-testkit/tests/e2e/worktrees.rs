@@ -108,3 +108,43 @@ fn a_path_that_leads_out_is_refused_with_what_to_write() {
     rig.ok(&["stop"]);
     run.end();
 }
+
+#[test]
+fn checks_are_tried_in_a_fresh_worktree_before_anybody_works() {
+    let rig = project("copy = [\".env\"]\nlink = [\"node_modules\"]\nsetup = \"touch installed\"\n", AGENT);
+    let plan = "# Build\n\n### T1: first\n- accept: `grep -q secret .env && test -e installed && test -e node_modules/dep`\n- accept: `no-such-tool --check`\n\nOne.\n\n\
+        ### T2: second\n- accept: `test -s out`\n- accept: `no-such-tool --check`\n\nTwo.\n";
+    rig.write("plan.md", plan);
+    let tried = rig.rekindle(&["plan", "check", "--try", "--json"]);
+    let told: serde_json::Value = serde_json::from_str(&tried.out).unwrap_or_else(|error| panic!("{error}: {tried:?}"));
+    let outcomes: Vec<(&str, usize)> = told["tried"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| (one["outcome"].as_str().expect("a word"), one["tasks"].as_array().expect("tasks").len()))
+        .collect();
+    assert_eq!(outcomes, [("passes", 1), ("cannot_run", 2), ("fails", 1)], "{told:#}");
+    let said = rig.rekindle(&["plan", "check", "--try"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.out.contains("cannot run") && said.out.contains("fails, as it should"), "{said:?}");
+    assert!(said.err.contains("[worktree]") && said.err.contains("proves nothing"), "{said:?}");
+    assert_eq!(rig.git(&["worktree", "list"]).lines().count(), 1, "nothing is left");
+    assert!(!rig.has("installed"), "the checkout is as it was");
+    let broken = project("setup = \"echo no registry; exit 3\"\n", AGENT).rekindle(&["plan", "check", "--try"]);
+    assert!(
+        broken.code == Some(1) && broken.err.contains("exited with 3") && broken.err.contains("no registry"),
+        "{broken:?}"
+    );
+}
+
+#[test]
+fn a_landing_on_a_moved_branch_sets_its_checkout_up_too() {
+    let rig = project("copy = [\".env\"]\nlink = [\"node_modules\"]\nsetup = \"touch installed\"\n", AGENT);
+    rig.finish();
+    rig.write("mine.txt", "mine\n");
+    rig.git(&["add", "mine.txt"]);
+    rig.git(&["commit", "-q", "-m", "by hand"]);
+    let landed = rig.rekindle(&["land"]);
+    assert_eq!(landed.code, Some(0), "{landed:?}");
+    assert!(rig.has("out") && rig.has("mine.txt"));
+}

@@ -1,30 +1,23 @@
 //! `rekindle land`: the result of a run comes into a branch of the person's own, proven anew where that branch has moved.
 
-use std::process::Command;
-
 use clap::Args;
 use rekindle_core::event::Landed;
 use rekindle_core::input::Order;
 use rekindle_core::state::{State, TaskState};
-use rekindle_core::text::{counted, tail_bytes};
+use rekindle_core::text::counted;
 use rekindle_engine::git::{Form, Prepared, Ready, Repo, Work};
-use rekindle_engine::process::{self, Limits};
 use serde::Serialize;
 
-use super::Context;
+use super::{Context, trial};
 use crate::client::orders;
 use crate::config::{Config, Sources};
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::pinned;
-use crate::ui::{Tone, elapsed, harmless, one_line, short_commit};
+use crate::ui::{Tone, elapsed, one_line, short_commit};
 
 /// Tries to get the branch before somebody else moves it again.
 const TRIES: u32 = 5;
-
-/// Most that a check may print, and how much of it is shown when it fails.
-const OUTPUT_BYTES: usize = 16 * 1024 * 1024;
-const SHOWN_BYTES: usize = 2_000;
 
 /// Files that are named in a conflict.
 const FILES_SHOWN: usize = 20;
@@ -187,29 +180,18 @@ fn prove(context: &Context, state: &State, work: &Work, ready: &Ready, into: &st
         "{into} has moved since the run began: running {} on the merged files",
         counted(commands.len(), "check", "checks")
     ));
-    let trial = work.trial(&ready.commit)?;
+    let fresh = work.trial(&ready.commit)?;
+    trial::set_up(context, &config, &fresh.project)?;
     for command in &commands {
-        let began = rekindle_engine::clock::boottime_ms();
-        let limits =
-            Limits { within_ms: config.check_timeout_ms(), out_max: OUTPUT_BYTES, err_max: None, ends_leftovers: true };
-        // Both streams in the order in which they were written.
-        let mut shell = Command::new("/bin/sh");
-        shell.args(["-c", "exec 2>&1; eval \"$0\"", command]).current_dir(&trial.project);
-        let (passed, said) = match process::run(&mut shell, &[], &limits) {
-            Ok(ended) => (ended.status.success(), ended.out),
-            Err(process::Error::TimedOut { out } | process::Error::TooMuch { out }) => (false, out),
-            Err(error) => return Err(CliError::internal(format!("cannot run {}", one_line(command))).because(&error)),
-        };
-        let took = elapsed(rekindle_engine::clock::boottime_ms().saturating_sub(began));
-        if !passed {
-            let said = String::from_utf8_lossy(&said).into_owned();
-            context.ui.say(&harmless(tail_bytes(&said, SHOWN_BYTES)));
+        let tried = trial::run(command, &fresh.project, &config)?;
+        if !tried.passed() {
+            context.ui.say(&tried.output);
             let message = format!("a check fails on the merged files: {}", one_line(command));
             let error = CliError::refused(message)
                 .hint(format!("nothing was changed: {into} and your checkout are as they were"));
             return Err(error.hint("look at both: rekindle diff"));
         }
-        context.ui.say(&format!("passed {} in {took}", one_line(command)));
+        context.ui.say(&format!("passed {} in {}", one_line(command), elapsed(tried.took_ms)));
     }
     Ok(commands.len())
 }

@@ -4,6 +4,7 @@ mod ignored;
 mod import;
 mod readiness;
 pub(crate) mod reload;
+mod tried;
 
 use std::path::{Path, PathBuf};
 
@@ -42,11 +43,14 @@ enum PlanCommand {
 /// Readiness counts tasks without checks, checks that cannot fail, vague and oversized texts, and files that two tasks touch
 /// without an order between them. Exits with 2 when a problem keeps the plan from being run; warnings do not count.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  rekindle plan check plan.md")]
+#[command(after_help = "Examples:\n  rekindle plan check plan.md\n  rekindle plan check --try")]
 struct CheckArgs {
     /// The plan
     #[arg(default_value = DEFAULT_PLAN)]
     plan: PathBuf,
+    /// Also run every check once in a fresh worktree, which is removed afterwards; exits with 1 when one cannot run there
+    #[arg(long = "try")]
+    tries: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -83,6 +87,9 @@ struct CheckJson<'a> {
     readiness: Option<plan::Readiness>,
     /// What to type to make a plan of a file that is none.
     import: Option<String>,
+    /// What came of every check, with `--try`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tried: Option<Vec<tried::TriedJson>>,
 }
 
 #[derive(Serialize)]
@@ -109,6 +116,10 @@ fn check(args: &CheckArgs, context: &Context) -> Result<Exit> {
     ignored::warn(&mut file, &context.project.root);
     let count = |severity| file.parsed.problems.iter().filter(|problem| problem.severity == severity).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    let tried = match file.parsed.plan.as_ref().filter(|_| args.tries) {
+        Some(plan) => Some(tried::all(context, &configuration(&file, plan, context)?, plan)?),
+        None => None,
+    };
     if args.json {
         let plan = file.parsed.plan.as_ref();
         context.ui.json(&CheckJson {
@@ -120,6 +131,7 @@ fn check(args: &CheckArgs, context: &Context) -> Result<Exit> {
             problems: &file.parsed.problems,
             readiness: plan.map(plan::readiness),
             import: file.offer().map(|offer| offer.command),
+            tried,
         })?;
         return Ok(if errors > 0 { Exit::Usage } else { Exit::Success });
     }
@@ -137,17 +149,26 @@ fn check(args: &CheckArgs, context: &Context) -> Result<Exit> {
     for line in readiness::lines(&plan::readiness(plan)) {
         context.ui.line(&line)?;
     }
+    if let Some(tried) = tried {
+        context.ui.line("")?;
+        return Ok(if tried::show(context, &tried)? { Exit::Success } else { Exit::Failure });
+    }
     Ok(Exit::Success)
+}
+
+/// The settings that a run of this plan would have.
+fn configuration(file: &PlanFile, plan: &plan::Plan, context: &Context) -> Result<Config> {
+    let (shown, path) = (file.path.display().to_string(), context.project.config.as_deref());
+    let sources = Sources { file: path, plan: Some((&shown, &plan.settings)), ..Sources::default() };
+    Config::load(&sources.with_environment())
 }
 
 /// Where there is a configuration, the plan's agents and settings are checked against it.
 fn check_agents(file: &PlanFile, plan: &plan::Plan, context: &Context) -> Result<()> {
-    let Some(path) = &context.project.config else {
+    if context.project.config.is_none() {
         return Ok(());
-    };
-    let shown = file.path.display().to_string();
-    let sources = Sources { file: Some(path), plan: Some((&shown, &plan.settings)), ..Sources::default() };
-    let config = Config::load(&sources.with_environment())?;
+    }
+    let config = configuration(file, plan, context)?;
     context.ui.diagnose(&config.warnings);
     for task in plan.tasks.iter().filter(|task| task.cli.is_some()) {
         config.agent_for(task)?;

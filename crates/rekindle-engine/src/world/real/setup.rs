@@ -27,7 +27,7 @@ const FIRST_PORT: u16 = 20_000;
 const LAST_PORT: u16 = 32_000;
 
 /// The file of a project that lists ignored files for worktrees, one gitignore pattern a line.
-pub const INCLUDE_FILE: &str = ".worktreeinclude";
+const INCLUDE_FILE: &str = ".worktreeinclude";
 
 /// Files that `copy`, `link` and the include file bring into one worktree: more is a folder that should be linked.
 const FILES_MAX: usize = 20_000;
@@ -94,7 +94,7 @@ impl Shared {
         };
         // What a set-up brings is no agent's work: a link to an ignored folder, say, is not ignored itself.
         let before = work.untracked(key).ok();
-        self.bring_files(dir, wanted, &include).map_err(failed)?;
+        bring(&self.workspace, dir, wanted).map_err(failed)?;
         self.take_ports(key).map_err(|error| failed(format!("no ports: {error}")))?;
         if !wanted.setup.is_empty() {
             self.tell_setup(task, SetupSeen::Started { command: wanted.setup.clone() });
@@ -140,24 +140,6 @@ impl Shared {
         Ok(Err(format!("`{}` {how}{said}; its output is in {}", text::one_line(command, SAID_BYTES), place.display())))
     }
 
-    fn bring_files(&self, dir: &Path, wanted: &Worktree, include: &str) -> Result<(), String> {
-        let mut left = FILES_MAX;
-        let included = git::ignored_matching(&self.workspace, include).map_err(|error| error.to_string())?;
-        let named = wanted.copy.iter().map(PathBuf::from).chain(included);
-        for path in named {
-            let path = inside(&path)?;
-            let from = self.workspace.join(&path);
-            copy(&from, &dir.join(&path), &mut left)
-                .map_err(|error| format!("cannot copy {}: {error}", path.display()))?;
-        }
-        for path in &wanted.link {
-            let path = inside(Path::new(path))?;
-            link(&self.workspace.join(&path), &dir.join(&path))
-                .map_err(|error| format!("cannot link {}: {error}", path.display()))?;
-        }
-        Ok(())
-    }
-
     /// What agents, checks and set-up of a workspace are told of its ports.
     pub(super) fn port_variables(&self, key: Option<&str>) -> Option<(String, String)> {
         let base = *self.ports().get(key?)?;
@@ -198,6 +180,24 @@ impl Shared {
             let _kept = serde_json::to_vec(&taken).map(|bytes| atomic::save(&self.state_dir, PORTS, &bytes));
         }
     }
+}
+
+/// Copies and links what a worktree lacks from the project. Fails with what could not be brought.
+pub fn bring(project: &Path, dir: &Path, wanted: &Worktree) -> Result<(), String> {
+    let include = std::fs::read_to_string(project.join(INCLUDE_FILE)).unwrap_or_default();
+    let included = git::ignored_matching(project, &include).map_err(|error| error.to_string())?;
+    let mut left = FILES_MAX;
+    for path in wanted.copy.iter().map(PathBuf::from).chain(included) {
+        let path = inside(&path)?;
+        copy(&project.join(&path), &dir.join(&path), &mut left)
+            .map_err(|error| format!("cannot copy {}: {error}", path.display()))?;
+    }
+    for path in &wanted.link {
+        let path = inside(Path::new(path))?;
+        link(&project.join(&path), &dir.join(&path))
+            .map_err(|error| format!("cannot link {}: {error}", path.display()))?;
+    }
+    Ok(())
 }
 
 /// A hash of everything that a set-up depends on.
