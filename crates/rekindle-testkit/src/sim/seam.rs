@@ -210,7 +210,7 @@ impl World for SimWorld {
             // What cannot be looked at is not missing.
             let gone: Vec<String> = paths.iter().filter(|path| !sim.disk.contains(*path)).cloned().collect();
             sim.checkers.truth.gone.extend(gone.iter().cloned());
-            match (sim.refuses("look at artifacts refused"), sim.plant) {
+            match (sim.refuses_or(Plant::UnseenAsMissing, "look at artifacts refused"), sim.plant) {
                 (true, Some(Plant::UnseenAsMissing)) => paths.to_vec(),
                 (true, _) => Vec::new(),
                 (false, _) => gone,
