@@ -315,7 +315,7 @@ fn started(state: &mut State, id: AttemptId, pid: u32, shim_pid: u32) {
         attempt.pid = Some(pid);
         attempt.shim_pid = Some(shim_pid);
     }
-    machine::worked(state);
+    machine::tried(state, id);
 }
 
 fn exited(state: &mut State, event: &Event, id: AttemptId, exit: &Exit) {
@@ -331,6 +331,7 @@ fn exited(state: &mut State, event: &Event, id: AttemptId, exit: &Exit) {
 }
 
 fn ended(state: &mut State, event: &Event, id: AttemptId, cause: &Cause) {
+    machine::ended(state, id, cause);
     let Some(attempt) = state.attempts.get_mut(&id) else {
         return;
     };

@@ -135,6 +135,9 @@ pub struct Hold {
     pub strikes: u32,
     /// When a person was last told.
     pub alerted_at: Option<Time>,
+    /// The attempt whose supervisor ended that row, and how long the row was: its program may still be refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tried: Option<(AttemptId, u32)>,
 }
 
 /// What the user's own command said of the allowance.

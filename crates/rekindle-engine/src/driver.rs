@@ -78,6 +78,20 @@ struct Pending {
     kept: Vec<AttemptId>,
 }
 
+impl Pending {
+    fn is_empty(&self) -> bool {
+        let batch = &self.batch;
+        batch.is_empty() && self.effects.is_empty() && self.answers.is_empty() && self.kept.is_empty()
+    }
+}
+
+/// When time next changes something, and what that was derived from besides the state.
+struct Timers {
+    decisions: u64,
+    ending: BTreeSet<AttemptId>,
+    next: Option<Time>,
+}
+
 /// A caller that waits for more than durability.
 enum Waiter {
     Claim { task: TaskId, epoch: Epoch, reply: Answerer },
@@ -91,6 +105,9 @@ pub struct Driver<W: World> {
     last_seq: u64,
     /// When something was last decided: what was due then has had its turn.
     decided_at: Time,
+    /// How often something was decided: what follows from the state alone is the same as long as this is.
+    decisions: u64,
+    timers: Option<Timers>,
     pending: Pending,
     /// What happened and was not yet handled, because the store refused in the middle.
     waiting: VecDeque<Message>,
@@ -137,6 +154,8 @@ impl<W: World> Driver<W> {
             state,
             last_seq,
             decided_at: Time::default(),
+            decisions: 0,
+            timers: None,
             pending: Pending::default(),
             waiting: VecDeque::new(),
             spools: BTreeMap::new(),
@@ -254,9 +273,17 @@ impl<W: World> Driver<W> {
     }
 
     /// The earliest moment at which `pass_time` would change anything; it may have come already.
-    pub fn next_deadline(&self) -> Option<Time> {
-        let timers = decide::next_deadline_but(&self.state, self.decided_at, &self.ending);
-        timers.into_iter().chain(self.reads_again_at()).min()
+    pub fn next_deadline(&mut self) -> Option<Time> {
+        let same = |known: &&Timers| known.decisions == self.decisions && known.ending == self.ending;
+        let next = match self.timers.as_ref().filter(same) {
+            Some(known) => known.next,
+            None => {
+                let next = decide::next_deadline_but(&self.state, self.decided_at, &self.ending);
+                self.timers = Some(Timers { decisions: self.decisions, ending: self.ending.clone(), next });
+                next
+            }
+        };
+        next.into_iter().chain(self.reads_again_at()).min()
     }
 
     /// Whether the run is over or paused, so that the coordinator can leave.
@@ -355,6 +382,7 @@ impl<W: World> Driver<W> {
     fn take(&mut self, input: Input) -> Reply {
         let now = self.world.now();
         self.decided_at = now;
+        self.decisions += 1;
         let step = decide::decide(&mut self.state, now, input);
         for event in &step.events {
             self.pending.touched.add(&self.state, event);

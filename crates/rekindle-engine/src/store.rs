@@ -150,6 +150,11 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// Whether there is nothing to make durable: rows follow from events.
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.lines.is_empty() && self.offsets.is_empty()
+    }
+
     /// Bytes of text and state in it.
     pub fn size_bytes(&self) -> usize {
         let rows = self.rows.iter().map(|r| r.run.len() + r.key.len() + r.json.len());

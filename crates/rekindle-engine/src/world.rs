@@ -126,6 +126,10 @@ pub trait World {
     fn stop(&mut self, attempt: AttemptId, at_once: bool);
     /// Runs the checks of a claim; what they saw arrives as an observation.
     fn run_checks(&mut self, order: CheckOrder) -> Admission;
+    /// How much of the prompt of an attempt is rekindle's own.
+    fn own_bytes(&mut self, _attempt: AttemptId, facts: &Facts, resumed: bool) -> u64 {
+        brief::own_bytes(facts, resumed)
+    }
     /// Keeps what a check printed outside the state; the name it is kept under, nothing where it cannot be kept.
     fn keep_output(&mut self, _output: &str) -> Option<String> {
         None

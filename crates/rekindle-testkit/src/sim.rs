@@ -179,7 +179,7 @@ fn take(shared: &Rc<RefCell<Sim>>, stage: &mut Stage, next: Happening) {
         | Happening::Checked(number, _)
         | Happening::Merged(number, _)
         | Happening::HealthSeen(number, _)
-        | Happening::UsageTold(number)
+        | Happening::UsageTold(number, _)
             if !sim.is_up(number) => {}
         Happening::Arrives(_, bell) => sim.bell_arrives(bell),
         Happening::BundleMade(_, attempt) => sim.bundle_made(attempt),
@@ -193,7 +193,7 @@ fn take(shared: &Rc<RefCell<Sim>>, stage: &mut Stage, next: Happening) {
         Happening::Checked(_, order) => sim.checked(order),
         Happening::Merged(_, order) => sim.merged(&order),
         Happening::HealthSeen(_, commands) => sim.health_seen(&commands),
-        Happening::UsageTold(_) => sim.usage_told(),
+        Happening::UsageTold(_, refused) => sim.usage_told(refused),
         Happening::Kept(attempt, report) => sim.kept(attempt, report),
         Happening::LateReport(attempt) => sim.late_report(attempt),
         Happening::OperatorLooks => {

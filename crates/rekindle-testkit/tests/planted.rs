@@ -14,16 +14,6 @@ fn violation(seed: u64, plant: Option<Plant>) -> Option<Violation> {
     play(Options { seed, plant, aloud: false }).violation
 }
 
-/// For bugs that show too rarely since the simulator draws more: whatever is seen of them on these seeds must be what they break.
-/// Open: draw their moments more often, so that `is_seen` holds for them again.
-fn is_never_mistaken(plant: Plant, expected: &[Invariant]) {
-    for seed in 0..SEEDS / 2 {
-        if let Some(found) = violation(seed, Some(plant)) {
-            assert!(expected.contains(&found.invariant), "seed {seed}: {} was seen as {}", plant.name(), found.what);
-        }
-    }
-}
-
 /// Every violation of a planted bug on these seeds must be one of the invariants it breaks, and the first of them be seen.
 fn is_seen(plant: Plant, expected: &[Invariant]) {
     let mut seen = 0;
@@ -52,8 +42,8 @@ fn a_dropped_epoch_check_is_seen() {
 }
 
 #[test]
-fn an_acknowledgement_before_the_commit_is_not_mistaken() {
-    is_never_mistaken(Plant::AckBeforeCommit, &[Invariant::AckSurvives, Invariant::DurableFirst]);
+fn an_acknowledgement_before_the_commit_is_seen() {
+    is_seen(Plant::AckBeforeCommit, &[Invariant::AckSurvives, Invariant::DurableFirst]);
 }
 
 #[test]
@@ -82,8 +72,8 @@ fn a_message_that_a_prompt_leaves_out_is_seen() {
 }
 
 #[test]
-fn a_message_that_nobody_was_given_is_not_mistaken() {
-    is_never_mistaken(Plant::AckUnsent, &[Invariant::ToldOnce]);
+fn a_message_that_nobody_was_given_is_seen() {
+    is_seen(Plant::AckUnsent, &[Invariant::ToldOnce]);
 }
 
 #[test]
@@ -117,8 +107,8 @@ fn more_tries_than_the_user_allows_are_seen() {
 }
 
 #[test]
-fn a_late_verdict_that_passes_as_a_current_one_is_not_mistaken() {
-    is_never_mistaken(Plant::StaleVerdict, &[Invariant::StaleEpoch]);
+fn a_late_verdict_that_passes_as_a_current_one_is_seen() {
+    is_seen(Plant::StaleVerdict, &[Invariant::StaleEpoch]);
 }
 
 #[test]
@@ -245,4 +235,19 @@ fn an_attempt_that_is_taken_for_lost_because_nobody_could_look_is_seen() {
 #[test]
 fn artifacts_that_are_taken_for_missing_because_nobody_could_look_are_seen() {
     is_seen(Plant::UnseenAsMissing, &[Invariant::Machine]);
+}
+
+#[test]
+fn a_refused_stop_that_is_taken_as_done_is_seen() {
+    is_seen(Plant::StopUngiven, &[Invariant::TreeGone, Invariant::Alone, Invariant::OutputExact]);
+}
+
+#[test]
+fn a_refused_message_that_is_taken_as_delivered_is_seen() {
+    is_seen(Plant::AckRefused, &[Invariant::ToldOnce]);
+}
+
+#[test]
+fn a_refused_look_at_the_allowance_that_is_taken_for_plenty_is_seen() {
+    is_seen(Plant::UnaskedAsPlenty, &[Invariant::Allowance]);
 }

@@ -2,7 +2,9 @@
 //! are over.
 
 use super::clock;
+use crate::cause::Cause;
 use crate::event::{Event, Held, MachineEvent, UsageLeft};
+use crate::ids::AttemptId;
 use crate::report::cut_outputs;
 use crate::state::{Breaker, State};
 
@@ -58,4 +60,21 @@ fn usage_seen(state: &mut State, event: &Event, left: UsageLeft) {
 /// Something that the machine may refuse was done: it is believed again.
 pub(super) fn worked(state: &mut State) {
     state.hold.strikes = 0;
+    state.hold.tried = None;
+}
+
+/// A supervisor lives: the machine is believed again, unless it refuses the program as well.
+pub(super) fn tried(state: &mut State, attempt: AttemptId) {
+    let strikes = std::mem::take(&mut state.hold.strikes);
+    if strikes > 0 {
+        state.hold.tried = Some((attempt, strikes));
+    }
+}
+
+/// An attempt has ended. One whose program was refused has shown nothing: the row of refusals goes on.
+pub(super) fn ended(state: &mut State, attempt: AttemptId, cause: &Cause) {
+    let Some((_, strikes)) = state.hold.tried.take_if(|(tried, _)| *tried == attempt) else { return };
+    if matches!(cause, Cause::Machine(_)) {
+        state.hold.strikes = state.hold.strikes.max(strikes);
+    }
 }

@@ -58,7 +58,6 @@ impl Index {
     }
 
     /// Whether this is what [`Self::of`] gives, without making it.
-    #[cfg(debug_assertions)]
     fn is_of(&self, tasks: &BTreeMap<TaskId, Task>, plan: Option<&Plan>) -> bool {
         let open = || tasks.iter().filter(|(_, task)| !task.state.is_terminal());
         let begun = open().filter(|(_, task)| !is_untouched(task)).map(|(id, _)| id);
@@ -131,12 +130,13 @@ impl State {
         if !self.index.built {
             self.index = Index::of(&self.tasks, self.plan());
         }
-        // All of it in small states, as tests and the simulator have them.
-        #[cfg(debug_assertions)]
-        debug_assert!(
-            self.tasks.len() > 64 || self.index.is_of(&self.tasks, self.plan()),
-            "the index follows every change of a task"
-        );
+        // All of it in small states, as tests have them.
+        debug_assert!(self.tasks.len() > 64 || self.index_holds(), "the index follows every change of a task");
+    }
+
+    /// Whether the index, if there is one, says what the tasks say.
+    pub fn index_holds(&self) -> bool {
+        !self.index.built || self.index.is_of(&self.tasks, self.plan())
     }
 
     /// Has the index made anew: all tasks are others.

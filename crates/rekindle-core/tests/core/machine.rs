@@ -122,6 +122,49 @@ fn an_agent_whose_supervisor_found_no_room_costs_no_attempt() {
     assert!(story.state.held.is_some());
 }
 
+/// Its supervisor found room, its program did not: the record of the process comes first, the refusal with its end.
+fn refuse_program(story: &mut Story, attempt: u64) -> Step {
+    story.started(attempt);
+    let refused = Some(refusal());
+    story.exited(attempt, Exit { start_error: Some("cannot start it".into()), refused, ..Exit::default() })
+}
+
+#[test]
+fn a_program_that_is_refused_for_ever_is_tried_ever_more_rarely_and_a_person_is_told_once() {
+    let mut story = Story::of("# Demo\n\n### T1: a\n\nDo.\n");
+    let (mut waits, mut alerts) = (Vec::new(), 0);
+    for _ in 0..8 {
+        let attempt = starting(&story)[0];
+        let step = refuse_program(&mut story, attempt);
+        alerts += step.effects.iter().filter(|effect| matches!(effect, Effect::AlertPerson { .. })).count();
+        let held = view::run_row(&story.state).and_then(|row| row.held).expect("held");
+        assert_eq!((held.reason.as_str(), held.hint.as_str()), ("no space", "df -h /p"));
+        assert_eq!(story.state.tasks[&task("T1")].attempts, 0, "nobody pays");
+        waits.push(wait(&mut story));
+    }
+    assert_eq!(waits, [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
+    assert_eq!(alerts, 1, "told once");
+    assert_eq!(story.replayed(), story.state);
+}
+
+#[test]
+fn a_program_that_runs_ends_the_row_of_refusals() {
+    let mut story = Story::of("# Demo\n\n### T1: a\n\nDo.\n");
+    for _ in 0..3 {
+        let attempt = starting(&story)[0];
+        refuse_program(&mut story, attempt);
+        wait(&mut story);
+    }
+    let attempt = starting(&story)[0];
+    story.started(attempt);
+    story.exited(attempt, Exit { code: Some(1), ..Exit::default() });
+    story.now = story.state.tasks[&task("T1")].not_before.expect("it is tried again");
+    story.input(Input::TimePassed);
+    let attempt = starting(&story)[0];
+    refuse_program(&mut story, attempt);
+    assert_eq!(wait(&mut story), 1_000, "the first of a new row");
+}
+
 #[test]
 fn a_new_coordinator_tries_at_once_what_its_predecessor_was_refused() {
     let mut story = Story::of(TWO);

@@ -97,7 +97,7 @@ impl<W: World> Driver<W> {
         let Some(found) = self.state.attempts.get(&attempt) else { return };
         let Some(first) = found.tasks.first() else { return };
         let number = self.state.tasks.get(first).map_or(1, |task| task.tries().max(1));
-        let own_bytes = brief::own_bytes(&facts, found.cli_session.resumes.is_some());
+        let own_bytes = self.world.own_bytes(attempt, &facts, found.cli_session.resumes.is_some());
         let order = LaunchOrder {
             attempt,
             agent: found.agent.clone(),

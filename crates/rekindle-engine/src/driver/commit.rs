@@ -38,6 +38,10 @@ impl<W: World> Driver<W> {
     /// Makes everything decided so far durable, then performs its effects and sends its answers. Fails when the store
     /// refuses: nothing was acted on and nothing was answered; calling again tries again.
     pub fn commit(&mut self) -> Result<(), Error> {
+        if self.pending.is_empty() {
+            self.answer_waiters();
+            return Ok(());
+        }
         self.append_pending()?;
         let Pending { effects, answers, kept, .. } = std::mem::take(&mut self.pending);
         for attempt in kept {
@@ -58,11 +62,7 @@ impl<W: World> Driver<W> {
     }
 
     fn append_pending(&mut self) -> Result<(), Error> {
-        let empty = {
-            let batch = &self.pending.batch;
-            batch.events.is_empty() && batch.lines.is_empty() && batch.offsets.is_empty()
-        };
-        if empty {
+        if self.pending.batch.is_empty() {
             return Ok(());
         }
         let mut batch = self.pending.batch.clone();

@@ -85,21 +85,14 @@ fn one(seed: u64, arguments: &Arguments) -> ExitCode {
 fn many(arguments: &Arguments) -> ExitCode {
     let started = Instant::now();
     let seeds = arguments.from..arguments.from + arguments.seeds.unwrap_or(SEEDS);
-    let outcomes = play_all(seeds.clone(), arguments.plant);
-    let broken: Vec<_> = outcomes.iter().filter(|(_, outcome)| outcome.violation.is_some()).collect();
+    let Played { broken, events, coordinators, drawn } = play_all(seeds.clone(), arguments.plant);
     for (seed, outcome) in broken.iter().take(SHOWN) {
-        show(**seed, arguments.plant, outcome);
+        show(*seed, arguments.plant, outcome);
     }
     for (seed, outcome) in broken.iter().skip(SHOWN) {
         let Some(violation) = &outcome.violation else { continue };
         let what: String = violation.what.chars().take(WHAT_CHARS).collect();
         println!("seed {seed} breaks: {}: {what}", violation.invariant);
-    }
-    let events: u64 = outcomes.values().map(|outcome| outcome.events).sum();
-    let coordinators: u64 = outcomes.values().map(|outcome| u64::from(outcome.coordinators)).sum();
-    let mut drawn: BTreeMap<&str, u64> = BTreeMap::new();
-    for (what, times) in outcomes.values().flat_map(|outcome| &outcome.drawn) {
-        *drawn.entry(what).or_default() += times;
     }
     let drawn: Vec<String> = drawn.iter().map(|(what, times)| format!("{what} {times}")).collect();
     println!("drawn: {}", drawn.join(", "));
@@ -113,10 +106,32 @@ fn many(arguments: &Arguments) -> ExitCode {
     if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Plays seeds on every processor; each is a story of its own. Only the lines of broken ones are kept.
-fn play_all(seeds: Range<u64>, plant: Option<Plant>) -> BTreeMap<u64, Outcome> {
+/// What is kept of seeds that were played: a million of them must fit into memory.
+#[derive(Default)]
+struct Played {
+    broken: BTreeMap<u64, Outcome>,
+    events: u64,
+    coordinators: u64,
+    drawn: BTreeMap<&'static str, u64>,
+}
+
+impl Played {
+    fn add(&mut self, seed: u64, outcome: Outcome) {
+        self.events += outcome.events;
+        self.coordinators += u64::from(outcome.coordinators);
+        for (what, times) in &outcome.drawn {
+            *self.drawn.entry(what).or_default() += times;
+        }
+        if outcome.violation.is_some() {
+            self.broken.insert(seed, outcome);
+        }
+    }
+}
+
+/// Plays seeds on every processor; each is a story of its own.
+fn play_all(seeds: Range<u64>, plant: Option<Plant>) -> Played {
     let next = AtomicU64::new(seeds.start);
-    let played = Mutex::new(BTreeMap::new());
+    let played = Mutex::new(Played::default());
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..threads {
@@ -126,11 +141,8 @@ fn play_all(seeds: Range<u64>, plant: Option<Plant>) -> BTreeMap<u64, Outcome> {
                     if seed >= seeds.end {
                         break;
                     }
-                    let mut outcome = play(Options { seed, plant, aloud: false });
-                    if outcome.violation.is_none() {
-                        outcome.lines = Vec::new();
-                    }
-                    played.lock().unwrap_or_else(PoisonError::into_inner).insert(seed, outcome);
+                    let outcome = play(Options { seed, plant, aloud: false });
+                    played.lock().unwrap_or_else(PoisonError::into_inner).add(seed, outcome);
                 }
             });
         }

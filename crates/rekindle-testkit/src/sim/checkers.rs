@@ -277,7 +277,9 @@ impl Checkers {
 
     /// The driver's opinion against the log's.
     fn same_state(&self, driver: &State) -> Verdict {
-        require(*driver == self.replayed, Invariant::Replay, || differs(driver, &self.replayed))
+        require(*driver == self.replayed, Invariant::Replay, || differs(driver, &self.replayed))?;
+        let held = driver.index_holds() && self.replayed.index_holds();
+        require(held, Invariant::Replay, || "the index of tasks does not say what the tasks say".to_owned())
     }
 
     fn bounds(&self, most_lines: usize) -> Verdict {

@@ -154,8 +154,7 @@ impl Sim {
                 }
             }
             Fault::Late => {
-                let attempts: Vec<AttemptId> = self.bundles.keys().copied().collect();
-                if let Some(attempt) = self.rng.pick(&attempts).copied() {
+                if let Some(attempt) = self.draw_late() {
                     self.late_report(attempt);
                 }
             }
@@ -197,6 +196,23 @@ impl Sim {
         let living: Vec<AttemptId> =
             self.bundles.iter().filter(|(_, bundle)| bundle.shim_alive).map(|(id, _)| *id).collect();
         self.rng.pick(&living).copied()
+    }
+
+    /// Whose token is used late: of an attempt whose place another one of its role has taken, where there is one, else of any.
+    fn draw_late(&mut self) -> Option<AttemptId> {
+        let state = &self.checkers.replayed;
+        let replaced = |id: &AttemptId| {
+            let before = state.attempts.get(id)?;
+            let holder = state.tasks.get(before.tasks.first()?)?.holder.filter(|holder| holder != id)?;
+            (state.attempts.get(&holder)?.role == before.role).then_some(())
+        };
+        let replaced: Vec<AttemptId> = self.bundles.keys().filter(|id| replaced(id).is_some()).copied().collect();
+        // Of those, reviewers are rare and their word weighs most.
+        let reviews = |id: &&AttemptId| self.bundles.get(id).is_some_and(|bundle| bundle.role.reviews());
+        let reviewers: Vec<AttemptId> = replaced.iter().filter(reviews).copied().collect();
+        let all = self.bundles.keys().copied().collect();
+        let drawn = [reviewers, replaced, all].into_iter().find(|some| !some.is_empty())?;
+        self.rng.pick(&drawn).copied()
     }
 
     fn break_attempt(&mut self, fault: Fault, attempt: AttemptId) {

@@ -190,17 +190,24 @@ impl Sim {
     /// The user's command is started.
     pub fn begin_usage(&mut self) {
         self.coordinator.asked.insert(Asked::Usage);
-        let refused = self.refuses("usage command refused");
+        let refused = self.refuses_or(Plant::UnaskedAsPlenty, "usage command refused");
         let delay =
             if self.rng.chance(85) { self.rng.between(5, 2 * SECOND) } else { self.rng.between(SECOND, MINUTE) };
         let number = self.coordinator.number;
         // Without a thread to ask, there is no answer.
-        self.queue.after_ms(if refused { 0 } else { delay }, Happening::UsageTold(number));
+        self.queue.after_ms(if refused { 0 } else { delay }, Happening::UsageTold(number, refused));
     }
 
     /// It answers: plenty, hardly anything, or nothing that can be understood.
-    pub fn usage_told(&mut self) {
+    pub fn usage_told(&mut self, refused: bool) {
         let now = self.machine.now(self.queue.now_ms());
+        if refused {
+            let nothing = UsageLeft { remaining_percent: None, resets_at: None };
+            self.checkers.truth.usage = Some((now, nothing));
+            let plenty = UsageLeft { remaining_percent: Some(100), resets_at: None };
+            let told = if self.plant == Some(Plant::UnaskedAsPlenty) { plenty } else { nothing };
+            return self.deliver(Message::UsageSeen(told));
+        }
         let drawn = if self.quiet { 0 } else { self.rng.weighted(&[60, 20, 8, 12]) };
         let low = u8::try_from(self.rng.below(u64::from(self.setting.limits.usage.threshold_percent) + 1)).unwrap_or(0);
         let left = match drawn {

@@ -89,6 +89,11 @@ impl Sim {
         let next = self.person.rng.between(3 * SECOND, 40 * SECOND);
         self.queue.after_ms(next, Happening::PersonSteers);
         let tasks: Vec<TaskId> = self.checkers.all_tasks();
+        // Whoever is at work is spoken to more often than others.
+        let state = &self.checkers.replayed;
+        let busy = |task: &&TaskId| state.tasks.get(*task).is_some_and(|found| found.holder.is_some());
+        let busy: Vec<TaskId> = tasks.iter().filter(busy).cloned().collect();
+        let tasks = if busy.is_empty() || self.person.rng.chance(40) { tasks } else { busy };
         let Some(task) = self.person.rng.pick(&tasks).cloned() else { return };
         if !self.coordinator.up {
             return;

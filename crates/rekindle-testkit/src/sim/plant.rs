@@ -81,11 +81,17 @@ pub enum Plant {
     AckUnsent,
     /// A person's program is told as ended while it runs.
     PersonGoneEarly,
+    /// A stop for which there was no room is taken as done.
+    StopUngiven,
+    /// A message for which there was no room is told as taken.
+    AckRefused,
+    /// A command for the allowance that could not be started is taken for one that said there is plenty.
+    UnaskedAsPlenty,
 }
 
 impl Plant {
     /// Every plant.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 42] = [
         Self::NoEpochCheck,
         Self::AckBeforeCommit,
         Self::KillpgOnly,
@@ -125,6 +131,9 @@ impl Plant {
         Self::DropTells,
         Self::AckUnsent,
         Self::PersonGoneEarly,
+        Self::StopUngiven,
+        Self::AckRefused,
+        Self::UnaskedAsPlenty,
     ];
 
     /// Its name on the command line.
@@ -170,6 +179,9 @@ impl Plant {
             Self::DropTells => "drop-tells",
             Self::AckUnsent => "ack-unsent",
             Self::PersonGoneEarly => "person-gone-early",
+            Self::StopUngiven => "stop-ungiven",
+            Self::AckRefused => "ack-refused",
+            Self::UnaskedAsPlenty => "unasked-as-plenty",
         }
     }
 

@@ -15,6 +15,9 @@ use super::world::{Bell, Sim};
 /// How often a call is refused, in percent.
 const REFUSED_PERCENT: u64 = 3;
 
+/// How often where a bug is planted that only a refusal shows.
+const PLANTED_PERCENT: u64 = 50;
+
 /// How often the output of an agent that has ended cannot be read: its last words are what matters most, and are read once.
 const LAST_READ_PERCENT: u64 = 50;
 
@@ -37,6 +40,14 @@ impl Sim {
             self.count(what);
         }
         refused
+    }
+
+    /// The same for what is asked so rarely that only more refusals show a planted bug.
+    pub fn refuses_or(&mut self, plant: Plant, what: &'static str) -> bool {
+        if self.plant != Some(plant) {
+            return self.refuses(what);
+        }
+        !self.quiet && self.rng.chance(PLANTED_PERCENT)
     }
 
     /// Whether the order to launch is refused before anything of it is begun.
@@ -107,11 +118,9 @@ impl Sim {
 
     /// A look at a bundle for which there is no room: nothing is known, so nothing is concluded.
     pub fn look_refused(&mut self) -> Option<Found> {
-        if self.plant == Some(Plant::UnknownAsLost) {
-            // Most looks are at what has ended: only more of them show the bug.
-            return (!self.quiet && self.rng.chance(LAST_READ_PERCENT)).then_some(Found::Lost);
-        }
-        self.refuses("look refused").then_some(Found::Unresponsive)
+        let planted = self.plant == Some(Plant::UnknownAsLost);
+        let found = if planted { Found::Lost } else { Found::Unresponsive };
+        self.refuses_or(Plant::UnknownAsLost, "look refused").then_some(found)
     }
 
     /// Whether there is no room to run checks; a planted bug takes that for their failure.

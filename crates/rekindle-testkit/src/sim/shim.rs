@@ -80,6 +80,8 @@ pub struct Bundle {
     pub handed_out: usize,
     /// A ladder is being climbed.
     pub stopping: bool,
+    /// It is told as gone although nobody stopped it: a planted bug.
+    pub taken_for_stopped: bool,
     /// When it last gave a sign of life.
     pub active_ms: u64,
     /// Since when its program has been trying again.
@@ -139,6 +141,7 @@ impl Sim {
             err: Vec::new(),
             kept: Vec::new(),
             handed_out: 0,
+            taken_for_stopped: false,
             stopping: false,
             active_ms: self.queue.now_ms(),
             retrying_ms: None,
@@ -227,8 +230,13 @@ impl Sim {
 
     /// A coordinator's thread begins to give a stop order; it waits for a launch of its own that is under way.
     pub fn order_stop(&mut self, attempt: AttemptId, at_once: bool) {
-        if self.refuses("stop refused") {
-            return self.say(format_args!("no room to stop attempt {attempt}"));
+        if self.refuses_or(Plant::StopUngiven, "stop refused") {
+            self.say(format_args!("no room to stop attempt {attempt}"));
+            if let (Some(Plant::StopUngiven), Some(bundle)) = (self.plant, self.bundles.get_mut(&attempt)) {
+                bundle.taken_for_stopped = true;
+                self.ring(0, Bell::Look(attempt));
+            }
+            return;
         }
         let (delay, number) = (self.rng.between(1, 20), self.coordinator.number);
         self.queue.after_ms(delay, Happening::OrderGiven(number, attempt, at_once, 0));
@@ -352,7 +360,9 @@ impl Sim {
             return Found::Unresponsive;
         }
         let Some(bundle) = self.bundles.get_mut(&attempt) else { return Found::NeverStarted };
-        let found = if let Some(exit) = &bundle.exit {
+        let found = if bundle.taken_for_stopped {
+            Found::Lost
+        } else if let Some(exit) = &bundle.exit {
             Found::Finished(exit.clone())
         } else if bundle.shim_alive {
             let (pid, shim_pid) = Bundle::pids(attempt);

@@ -13,6 +13,9 @@ use super::world::{Happening, Sim};
 /// How often a thread tries to speak to a shim that does not answer.
 const TRIES: u32 = 3;
 
+/// How often the answer of a shim to a thread is lost.
+const LOST_ANSWER_PERCENT: u64 = 25;
+
 /// How long one try takes.
 const TRY_MS: u64 = 5_000;
 
@@ -28,10 +31,15 @@ pub enum Line {
 impl Sim {
     /// A coordinator's thread sets out with a line.
     pub fn carry(&mut self, attempt: AttemptId, line: Line) {
-        if self.refuses("message refused") {
-            return self.say(format_args!("no room to carry {line:?} to attempt {attempt}"));
+        let number = self.coordinator.number;
+        if self.refuses_or(Plant::AckRefused, "message refused") {
+            self.say(format_args!("no room to carry {line:?} to attempt {attempt}"));
+            if self.plant == Some(Plant::AckRefused) {
+                self.acknowledge(number, attempt, line);
+            }
+            return;
         }
-        let (delay, number) = (self.rng.between(1, 20), self.coordinator.number);
+        let delay = self.rng.between(1, 20);
         self.queue.after_ms(delay, Happening::Carried(number, attempt, line, 0));
     }
 
@@ -43,7 +51,8 @@ impl Sim {
         }
         let now = self.queue.now_ms();
         // The shim takes it, but its answer is lost: the thread tries again.
-        let unsure = !self.quiet && self.rng.chance(15) && tries + 1 < TRIES;
+        let percent = if self.plant == Some(Plant::AckUnsent) { 2 * LOST_ANSWER_PERCENT } else { LOST_ANSWER_PERCENT };
+        let unsure = !self.quiet && self.rng.chance(percent) && tries + 1 < TRIES;
         let Some(bundle) = self.bundles.get_mut(&attempt).filter(|bundle| bundle.shim_alive) else { return };
         if bundle.deaf_until_ms > now {
             if tries + 1 < TRIES {

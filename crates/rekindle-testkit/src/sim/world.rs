@@ -63,8 +63,8 @@ pub enum Happening {
     Merged(u32, MergeOrder),
     /// The health commands are through.
     HealthSeen(u32, Vec<String>),
-    /// The user's command for the allowance answers.
-    UsageTold(u32),
+    /// The user's command for the allowance answers, or could not be started.
+    UsageTold(u32, bool),
     /// An agent has written a report into its bundle.
     Kept(AttemptId, KeptReport),
     /// Somebody uses a token long after its attempt.

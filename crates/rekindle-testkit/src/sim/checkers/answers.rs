@@ -20,12 +20,12 @@ impl Sim {
             return;
         }
         let state = &self.checkers.replayed;
-        let proving = state.tasks.values().any(|task| task.claim.is_some() || task.workflow.merging.is_some());
+        let proving = || state.tasks.values().any(|task| task.claim.is_some() || task.workflow.merging.is_some());
         let open = |id: &QuestionId| state.questions.get(id).is_some_and(|question| question.answer.is_none());
         let may_wait = |caller: &Caller| match caller {
             Caller::Waits(_, question) => open(question),
-            Caller::Report(_, Report::Done { .. } | Report::Verdict { .. }) => proving,
-            Caller::Stale(..) | Caller::Intruder(_) | Caller::Entitled => proving,
+            Caller::Report(_, Report::Done { .. } | Report::Verdict { .. }) => proving(),
+            Caller::Stale(..) | Caller::Intruder(_) | Caller::Entitled => proving(),
             Caller::Report(..) | Caller::Asked(..) | Caller::Plain(_) | Caller::Pauses => false,
         };
         let forgotten = self.calls.waiting.iter().find(|(_, caller)| !may_wait(caller));
