@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rekindle_core::event::PauseReason;
 use rekindle_core::ids::{QuestionId, TaskId};
 use rekindle_core::input::{NewTask, Order, TaskEdit};
+use rekindle_core::state::State;
 use rekindle_core::steering::{TELL_MAX_BYTES, UNDO_MS, Undoable};
 use rekindle_core::view::TaskRow;
 use rekindle_engine::state_dir::StateDir;
@@ -106,6 +107,14 @@ impl Act {
             | Self::Done(_)
             | Self::Undo(_) => None,
         }
+    }
+
+    /// What it would replace, for a person who changes only some of it; nothing for an act that replaces nothing.
+    #[must_use]
+    pub(crate) fn present(&self, pinned: &State) -> Option<String> {
+        let Self::Edit(id, edit) = self else { return None };
+        let task = pinned.plan_task(id)?;
+        Some(if edit.accept.is_some() { task.accept.join("\n") } else { task.body.clone() })
     }
 
     /// The same act with the lines that it was told.

@@ -17,6 +17,10 @@ pub(super) fn place(turn: &mut Turn<'_>, order: Undoable) -> Reply {
     if let Some((number, _)) = turn.state.steering.placed.iter().find(|(_, placed)| placed.order == order) {
         return Reply::Placed(*number);
     }
+    if let Some(number) = other_answer(turn.state, &order) {
+        let reason = format!("order {number} already answers this question: take it back first");
+        return Reply::Refused { reason };
+    }
     if turn.state.steering.placed.len() >= PLACED_MAX {
         return operator::ordered(turn, order.into());
     }
@@ -35,6 +39,13 @@ pub(super) fn place(turn: &mut Turn<'_>, order: Undoable) -> Reply {
     let due = turn.now.plus_ms(UNDO_MS);
     turn.emit_run(PersonEvent::OrderPlaced { number, order, due });
     Reply::Placed(number)
+}
+
+/// The order that waits with another answer to the same question. The first one would win and the second be lost without a word.
+fn other_answer(state: &State, order: &Undoable) -> Option<u64> {
+    let Undoable::Answer { id, .. } = order else { return None };
+    let same = |placed: &Undoable| matches!(placed, Undoable::Answer { id: other, .. } if other == id);
+    state.steering.placed.iter().find(|(_, placed)| same(&placed.order)).map(|(number, _)| *number)
 }
 
 /// Takes an order back, while it has not been acted on.

@@ -20,6 +20,22 @@ const SHOWN: usize = 3;
 /// Longest word on what was broken in such a line.
 const WHAT_CHARS: usize = 300;
 
+/// Events that say a person steered.
+const STEERED: [&str; 12] = [
+    "plan_reloaded",
+    "task_added",
+    "task_edited",
+    "told",
+    "tell_delivered",
+    "attached",
+    "detached",
+    "operator_completed",
+    "task_skipped",
+    "order_placed",
+    "order_taken",
+    "order_undone",
+];
+
 const HELP: &str = "usage: sim [--seeds N] [--from S] | --seed S [--verbose]; with either: [--planted NAME]";
 
 #[derive(Default)]
@@ -103,6 +119,12 @@ fn many(arguments: &Arguments) -> ExitCode {
     }
     let drawn: Vec<String> = drawn.iter().map(|(what, times)| format!("{what} {times}")).collect();
     println!("drawn: {}", drawn.join(", "));
+    let mut told: BTreeMap<&str, u64> = BTreeMap::new();
+    for (kind, times) in outcomes.values().flat_map(|outcome| &outcome.told) {
+        *told.entry(kind).or_default() += times;
+    }
+    let steered = STEERED.iter().map(|kind| format!("{kind} {}", told.get(kind).copied().unwrap_or(0)));
+    println!("taken: {}", steered.collect::<Vec<_>>().join(", "));
     let seconds = started.elapsed().as_secs_f64();
     println!(
         "{} seeds from {}: {} broken, {events} events, {coordinators} coordinators, {seconds:.1} s",

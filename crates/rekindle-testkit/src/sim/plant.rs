@@ -81,11 +81,13 @@ pub enum Plant {
     AckUnsent,
     /// A person's program is told as ended while it runs.
     PersonGoneEarly,
+    /// Nobody hears that a person's program has ended.
+    ForgetPerson,
 }
 
 impl Plant {
     /// Every plant.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 40] = [
         Self::NoEpochCheck,
         Self::AckBeforeCommit,
         Self::KillpgOnly,
@@ -125,6 +127,7 @@ impl Plant {
         Self::DropTells,
         Self::AckUnsent,
         Self::PersonGoneEarly,
+        Self::ForgetPerson,
     ];
 
     /// Its name on the command line.
@@ -170,6 +173,7 @@ impl Plant {
             Self::DropTells => "drop-tells",
             Self::AckUnsent => "ack-unsent",
             Self::PersonGoneEarly => "person-gone-early",
+            Self::ForgetPerson => "forget-person",
         }
     }
 

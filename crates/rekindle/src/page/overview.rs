@@ -42,6 +42,7 @@ pub(super) fn page(visit: &Visit<'_>) -> Result<Frame> {
             (acting::button(visit, picture, &Act::Pause, "Pause the run…"))
             (acting::button(visit, picture, &Act::Add(Addition::default()), "Add a task…"))
         }
+        (acting::waiting(visit, picture))
         (failed(visit, picture))
         (inbox(visit, picture))
         section #timeline aria-labelledby="timeline-title" {
