@@ -41,6 +41,8 @@ mod stalled;
 mod steering;
 mod storm;
 mod tally;
+mod terminal;
 mod top;
+mod top_acts;
 mod trust;
 mod truth;
