@@ -31,6 +31,7 @@ mod refusal_commands;
 mod refusal_points;
 mod refusals;
 mod reload;
+mod reload_killed;
 mod review;
 mod rig;
 mod serve;
