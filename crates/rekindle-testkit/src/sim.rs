@@ -203,6 +203,8 @@ fn take(shared: &Rc<RefCell<Sim>>, stage: &mut Stage, next: Happening) {
         }
         Happening::PersonSteers => sim.person_steers(),
         Happening::PersonLeaves(pid) => sim.person_leaves(pid),
+        Happening::PersonUndoes => sim.person_undoes(),
+        Happening::PersonMissed(pid, coordinator) => sim.person_missed(pid, coordinator),
         Happening::HangsUp(id) => sim.hangs_up(id),
         Happening::FaultDue => sim.draw_fault(),
         Happening::Quiet => sim.become_quiet(),

@@ -82,6 +82,11 @@ fn an_agent_beside_a_person_is_seen() {
 }
 
 #[test]
+fn a_task_that_is_never_given_back_is_seen() {
+    is_seen(Plant::ForgetPerson, &[Invariant::GivenBack]);
+}
+
+#[test]
 fn a_sign_that_is_taken_twice_is_seen() {
     is_seen(Plant::RepeatSigns, &[Invariant::SignsExact]);
 }

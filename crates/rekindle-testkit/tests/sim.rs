@@ -8,7 +8,7 @@ use rekindle_testkit::sim::{Options, Outcome, play};
 const SEEDS: u64 = 100;
 
 /// What must happen in some of them, or nothing is shown about it.
-const TOLD: [&str; 30] = [
+const TOLD: [&str; 34] = [
     "critic_dispatched",
     "auditor_dispatched",
     "remediation_dispatched",
@@ -39,6 +39,10 @@ const TOLD: [&str; 30] = [
     "detached",
     "order_placed",
     "order_taken",
+    "order_undone",
+    "operator_completed",
+    "plan_reloaded",
+    "task_edited",
 ];
 
 /// What must be refused or fail in some of them.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rekindle_core::event::PauseReason;
 use rekindle_core::ids::{QuestionId, TaskId};
 use rekindle_core::input::{NewTask, Order, TaskEdit};
+use rekindle_core::state::State;
 use rekindle_core::steering::{TELL_MAX_BYTES, UNDO_MS, Undoable};
 use rekindle_core::view::TaskRow;
 use rekindle_engine::state_dir::StateDir;
@@ -16,6 +17,10 @@ use crate::error::{CliError, Result};
 use crate::picture::Picture;
 use crate::pinned;
 use crate::project::Project;
+use crate::view::View;
+
+/// In place of an order's number: the newest that can still be taken back. Orders are numbered from 1.
+pub(crate) const NEWEST: u64 = 0;
 
 /// Something that a person can do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,6 +106,14 @@ impl Act {
         }
     }
 
+    /// What it would replace, for a person who changes only some of it; nothing for an act that replaces nothing.
+    #[must_use]
+    pub(crate) fn present(&self, pinned: &State) -> Option<String> {
+        let Self::Edit(id, edit) = self else { return None };
+        let task = pinned.plan_task(id)?;
+        Some(if edit.accept.is_some() { task.accept.join("\n") } else { task.body.clone() })
+    }
+
     /// The same act with the lines that it was told.
     #[must_use]
     pub(crate) fn told(self, lines: Vec<String>) -> Self {
@@ -125,7 +138,7 @@ impl Act {
 
     /// Why it makes no sense now; nothing when it does.
     pub(crate) fn refusal(&self, picture: &Picture) -> Option<String> {
-        let ended = |task: &TaskRow| matches!(task.state.as_str(), "complete" | "failed" | "skipped");
+        let ended = has_ended;
         let find = |id: &TaskId| picture.task(id.as_str());
         match self {
             Self::Retry(id) => match find(id) {
@@ -235,7 +248,11 @@ impl Act {
                     "{id} is changed. If it has ended, its work is proven again by the new checks, without an agent.{alone}"
                 )
             }
-            Self::Edit(id, _) => format!("{id} is reopened with its new text.{}{alone}", stopped(id)),
+            Self::Edit(id, _) => {
+                let ended = picture.task(id.as_str()).is_some_and(has_ended);
+                let what = if ended { "is reopened with" } else { "gets" };
+                format!("{id} {what} its new text.{}{alone}", stopped(id))
+            }
             Self::Pause => {
                 let many = picture.attempts.iter().filter(|attempt| attempt.ended_at.is_none()).count();
                 format!("{}; the run stays paused until you type rekindle resume.", agents(many))
@@ -301,7 +318,10 @@ impl Act {
                 let done = format!("task {task} is complete");
                 (vec![with_undo(Undoable::Complete { task, result: None })], done)
             }
-            Self::Undo(number) => (vec![Order::Undo { number }], "undone".to_owned()),
+            Self::Undo(number) => {
+                let number = if number == NEWEST { newest_placed(project)? } else { number };
+                (vec![Order::Undo { number }], "undone".to_owned())
+            }
             Self::Resume => (Vec::new(), String::new()),
             Self::Pause => (vec![Order::Pause(PauseReason::Operator)], "the run pauses".to_owned()),
             Self::Add(Addition { title, text, after, accept, .. }) => {
@@ -317,6 +337,13 @@ impl Act {
             }
         })
     }
+}
+
+/// The newest order that can still be taken back.
+fn newest_placed(project: &Project) -> Result<u64> {
+    let view = View::open(project)?;
+    let newest = view.run()?.and_then(|run| run.row.placed.last().map(|placed| placed.number));
+    newest.ok_or_else(|| CliError::refused("there is nothing to undo: orders can be undone for ten seconds"))
 }
 
 /// The same order with ten seconds in which it can be taken back.
@@ -364,6 +391,10 @@ pub(crate) fn key_of_order() -> String {
 fn waiting_for(picture: &Picture, id: &TaskId) -> String {
     let waiting = picture.tasks.iter().filter(|task| task.state == "blocked" && task.blocked_by.contains(id));
     waiting.map(|task| task.id.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+fn has_ended(task: &TaskRow) -> bool {
+    matches!(task.state.as_str(), "complete" | "failed" | "skipped")
 }
 
 fn count(many: usize) -> String {

@@ -17,6 +17,10 @@ pub(super) fn place(step: &mut OpenStep<'_>, order: Undoable) -> Reply {
     if let Some((number, _)) = step.state.steering.placed.iter().find(|(_, placed)| placed.order == order) {
         return Reply::Placed(*number);
     }
+    if let Some(number) = other_answer(step.state, &order) {
+        let reason = format!("order {number} already answers this question: undo it first");
+        return Reply::Refused { reason };
+    }
     if step.state.steering.placed.len() >= PLACED_MAX {
         return operator::ordered(step, order.into());
     }
@@ -35,6 +39,13 @@ pub(super) fn place(step: &mut OpenStep<'_>, order: Undoable) -> Reply {
     let due = step.now.plus_ms(UNDO_MS);
     step.emit_run(PersonEvent::OrderPlaced { number, order, due });
     Reply::Placed(number)
+}
+
+/// The order that waits with another answer to the same question. The first one would win and the second be lost without a word.
+fn other_answer(state: &State, order: &Undoable) -> Option<u64> {
+    let Undoable::Answer { id, .. } = order else { return None };
+    let same = |placed: &Undoable| matches!(placed, Undoable::Answer { id: other, .. } if other == id);
+    state.steering.placed.iter().find(|(_, placed)| same(&placed.order)).map(|(number, _)| *number)
 }
 
 /// Takes an order back, while it has not been acted on.

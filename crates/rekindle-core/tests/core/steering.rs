@@ -316,6 +316,23 @@ fn an_order_with_a_way_back_is_acted_on_after_its_moment() {
 }
 
 #[test]
+fn another_answer_is_refused_while_one_can_be_taken_back() {
+    let mut story = Story::of(PLAN);
+    story.started(1);
+    let ask = Report::Ask { task: task("T1"), text: "which?".into(), options: Vec::new(), context: String::new() };
+    story.report(1, ask);
+    let id = *story.state.questions.keys().last().expect("a question");
+    let answer = |text: &str| Order::WithUndo { order: Undoable::Answer { id, text: text.into() } };
+    assert_eq!(story.order(answer("red")).reply, Reply::Placed(1));
+    assert_eq!(story.order(answer("red")).reply, Reply::Placed(1), "the same twice is one");
+    assert!(refused(&story.order(answer("blue"))).contains("order 1"), "the first would win without a word");
+    story.order(Order::Undo { number: 1 });
+    assert_eq!(story.order(answer("blue")).reply, Reply::Placed(2));
+    story.after_ms(UNDO_MS).input(Input::TimePassed);
+    assert_eq!(story.state.questions[&id].answer.as_deref(), Some("blue"));
+}
+
+#[test]
 fn a_run_does_not_end_before_an_order_that_can_still_be_taken_back() {
     let mut story = Story::of("---\nplan: demo\n---\n# Demo\n\n### T1: a\n- attempts: 1\n");
     story.started(1);

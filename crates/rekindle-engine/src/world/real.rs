@@ -227,6 +227,7 @@ impl World for RealWorld {
 
     fn launch(&mut self, order: LaunchOrder) -> Admission {
         if self.launched.insert(order.attempt) {
+            self.shared.jobs.want(order.workspace.as_deref());
             return launch::in_background(&self.shared, order);
         }
         Admission::Yes
@@ -237,6 +238,7 @@ impl World for RealWorld {
     }
 
     fn run_checks(&mut self, order: CheckOrder) -> Admission {
+        self.shared.jobs.want(order.workspace.as_deref());
         checks::in_background(&self.shared, order)
     }
 

@@ -20,6 +20,22 @@ const SHOWN: usize = 3;
 /// Longest word on what was broken in such a line.
 const WHAT_CHARS: usize = 300;
 
+/// Events that say a person steered.
+const STEERED: [&str; 12] = [
+    "plan_reloaded",
+    "task_added",
+    "task_edited",
+    "told",
+    "tell_delivered",
+    "attached",
+    "detached",
+    "operator_completed",
+    "task_skipped",
+    "order_placed",
+    "order_taken",
+    "order_undone",
+];
+
 const HELP: &str = "usage: sim [--seeds N] [--from S] | --seed S [--verbose]; with either: [--planted NAME]";
 
 #[derive(Default)]
@@ -85,7 +101,7 @@ fn one(seed: u64, arguments: &Arguments) -> ExitCode {
 fn many(arguments: &Arguments) -> ExitCode {
     let started = Instant::now();
     let seeds = arguments.from..arguments.from + arguments.seeds.unwrap_or(SEEDS);
-    let Played { broken, events, coordinators, drawn } = play_all(seeds.clone(), arguments.plant);
+    let Played { broken, events, coordinators, drawn, told } = play_all(seeds.clone(), arguments.plant);
     for (seed, outcome) in broken.iter().take(SHOWN) {
         show(*seed, arguments.plant, outcome);
     }
@@ -96,6 +112,8 @@ fn many(arguments: &Arguments) -> ExitCode {
     }
     let drawn: Vec<String> = drawn.iter().map(|(what, times)| format!("{what} {times}")).collect();
     println!("drawn: {}", drawn.join(", "));
+    let steered = STEERED.iter().map(|kind| format!("{kind} {}", told.get(*kind).copied().unwrap_or(0)));
+    println!("taken: {}", steered.collect::<Vec<_>>().join(", "));
     let seconds = started.elapsed().as_secs_f64();
     println!(
         "{} seeds from {}: {} broken, {events} events, {coordinators} coordinators, {seconds:.1} s",
@@ -113,6 +131,8 @@ struct Played {
     events: u64,
     coordinators: u64,
     drawn: BTreeMap<&'static str, u64>,
+    /// Events by their kind.
+    told: BTreeMap<String, u64>,
 }
 
 impl Played {
@@ -121,6 +141,9 @@ impl Played {
         self.coordinators += u64::from(outcome.coordinators);
         for (what, times) in &outcome.drawn {
             *self.drawn.entry(what).or_default() += times;
+        }
+        for (kind, times) in &outcome.told {
+            *self.told.entry(kind.clone()).or_default() += times;
         }
         if outcome.violation.is_some() {
             self.broken.insert(seed, outcome);

@@ -33,6 +33,22 @@ impl Sim {
         }
     }
 
+    /// Counts an order by which a person steers, whether it is taken or refused.
+    pub fn count_steering(&mut self, order: &Order) {
+        self.count(match order {
+            Order::Reload { .. } => "edit: plan reload",
+            Order::Add(_) => "edit: task add",
+            Order::Edit { .. } => "edit: task edit",
+            Order::Split { .. } => "edit: task split",
+            Order::Tell { .. } => "edit: tell",
+            Order::Attach { .. } => "edit: attach",
+            Order::Skip { .. } | Order::Complete { .. } | Order::Fail { .. } => "edit: operator's word",
+            Order::WithUndo { .. } => "edit: order with undo",
+            Order::Undo { .. } => "edit: undo",
+            _ => return,
+        });
+    }
+
     /// The order as the coordinator is given it: the operator's, unless a bug is planted.
     pub fn order_for_driver(&mut self, order: Order) -> Order {
         match (self.plant, order) {

@@ -239,6 +239,12 @@ impl Checkers {
         self.replayed.tasks.keys().cloned().collect()
     }
 
+    /// Tasks that a living attempt has.
+    pub fn tasks_at_work(&self) -> Vec<TaskId> {
+        let live = self.replayed.attempts.values().filter(|attempt| attempt.is_live());
+        live.flat_map(|attempt| attempt.tasks.iter().cloned()).collect()
+    }
+
     /// Names of agents so far.
     pub fn agent_names(&self) -> Vec<String> {
         self.replayed.agents.keys().map(ToString::to_string).collect()

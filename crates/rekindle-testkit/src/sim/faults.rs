@@ -244,7 +244,9 @@ impl Sim {
     fn reboot(&mut self) {
         let shift = self.draw_shift();
         self.machine.reboot(self.queue.now_ms(), shift);
-        self.person.rebooted();
+        for pid in self.person.rebooted() {
+            self.must_be_heard_of(pid);
+        }
         for agent in self.agents.values_mut() {
             agent.dies();
         }

@@ -56,6 +56,7 @@ impl Sim {
             orders.extend(drawn);
         }
         for order in &orders {
+            self.count_steering(order);
             self.checkers.truth.operator(order, &self.checkers.replayed);
         }
         orders.into_iter().map(|order| self.order_for_driver(order)).collect()
@@ -68,6 +69,7 @@ impl Sim {
         let order = self.rng.pick(&failed).filter(|_| wanted).map(|task| Order::Retry { task: task.clone() });
         let order = order.or_else(|| if !self.quiet && self.rng.chance(20) { self.draw_change() } else { None });
         if let Some(order) = &order {
+            self.count_steering(order);
             self.checkers.truth.operator(order, &self.checkers.replayed);
         }
         order.map(|order| self.order_for_driver(order))
@@ -96,6 +98,7 @@ impl Sim {
 
     pub(super) fn order_by_call(&mut self, order: Order) {
         self.say(format_args!("operator: {order:?}"));
+        self.count_steering(&order);
         self.checkers.truth.operator(&order, &self.checkers.replayed);
         let doubted = match &order {
             Order::Complete { task, .. } if self.plant == Some(Plant::DoubtWord) => Some(task.clone()),

@@ -21,6 +21,9 @@ const OWN: u64 = 0x7e11_a77a_c4ed_0001;
 /// The first process of a person; agents have others.
 const FIRST_PID: u32 = 5_000_000;
 
+/// By when a coordinator has heard of a person's end: longer than any store refuses or any machine sleeps.
+const HEARD_WITHIN: u64 = 240 * MINUTE;
+
 /// The person.
 #[derive(Debug)]
 pub struct Person {
@@ -75,8 +78,8 @@ impl Person {
     }
 
     /// The machine is gone, and every program with it.
-    pub fn rebooted(&mut self) {
-        self.alive.clear();
+    pub fn rebooted(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.alive).into_keys().collect()
     }
 }
 
@@ -100,8 +103,19 @@ impl Sim {
         }
         let order = match self.person.rng.weighted(&[55, 25, 8, 12]) {
             0 => self.tell(task),
-            1 => self.attach(task),
-            2 => Order::WithUndo { order: Undoable::Skip { task, reason: "perhaps not needed".to_owned() } },
+            1 => {
+                // Most want what somebody works on; the rest is refused.
+                let at_work = self.checkers.tasks_at_work();
+                let wanted = self.person.rng.pick(&at_work).cloned().filter(|_| self.person.rng.chance(80));
+                self.attach(wanted.unwrap_or(task))
+            }
+            2 => {
+                if self.person.rng.chance(50) {
+                    let slip = self.person.rng.between(SECOND, 12 * SECOND);
+                    self.queue.after_ms(slip, Happening::PersonUndoes);
+                }
+                Order::WithUndo { order: self.undoable(task) }
+            }
             _ => match self.checkers.replayed.steering.placed.keys().next_back() {
                 Some(number) => Order::Undo { number: *number },
                 None => self.tell(task),
@@ -111,6 +125,22 @@ impl Sim {
             self.checkers.truth.operator(&order.clone().into(), &self.checkers.replayed);
         }
         self.order_by_call(order);
+    }
+
+    /// Something that the person may take back.
+    fn undoable(&mut self, task: TaskId) -> Undoable {
+        if self.person.rng.chance(25) {
+            return Undoable::Complete { task, result: None };
+        }
+        Undoable::Skip { task, reason: "perhaps not needed".to_owned() }
+    }
+
+    /// The person saw a slip, in time or too late.
+    pub fn person_undoes(&mut self) {
+        let newest = self.checkers.replayed.steering.last_placed;
+        if self.coordinator.up && newest > 0 {
+            self.order_by_call(Order::Undo { number: newest });
+        }
     }
 
     fn tell(&mut self, task: TaskId) -> Order {
@@ -137,9 +167,26 @@ impl Sim {
             return;
         }
         self.say(format_args!("the person's program {pid} ends"));
+        self.must_be_heard_of(pid);
         if let Some((task, by)) = self.person.watched.remove(&pid) {
             self.deliver(Message::PersonLeft { task, by, changed: vec!["changed: by/hand".to_owned()] });
         }
+    }
+
+    /// From here on a coordinator has its time to hear that a program ended.
+    pub fn must_be_heard_of(&mut self, pid: u32) {
+        self.queue.after_ms(HEARD_WITHIN, Happening::PersonMissed(pid, self.coordinator.number));
+    }
+
+    /// A task that is still held by a program that ended long ago is held by nobody. A coordinator that came later has its own time.
+    pub fn person_missed(&mut self, pid: u32, coordinator: u32) {
+        let held = self.checkers.replayed.steering.attached.iter().find(|(_, held)| held.by.pid == pid);
+        let Some(task) = held.map(|(task, _)| task.clone()) else { return };
+        if self.coordinator.up && self.coordinator.number == coordinator {
+            let what = format!("{task} is held for the person's program {pid}, which is gone");
+            self.checkers.broken(Invariant::GivenBack, what);
+        }
+        self.must_be_heard_of(pid);
     }
 
     /// The coordinator waits for the end of a person's program.
@@ -147,6 +194,7 @@ impl Sim {
         self.say(format_args!("watch the person's program {} at {task}", by.pid));
         let lives = self.person.alive.contains_key(&by.pid) && by.boot_id == self.machine.boot_id();
         match self.plant {
+            Some(Plant::ForgetPerson) => {}
             Some(Plant::PersonGoneEarly) => self.person_is_gone(task, by),
             _ if lives => {
                 self.person.watched.insert(by.pid, (task.clone(), by.clone()));

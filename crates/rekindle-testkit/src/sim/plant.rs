@@ -87,11 +87,13 @@ pub enum Plant {
     AckRefused,
     /// A command for the allowance that could not be started is taken for one that said there is plenty.
     UnaskedAsPlenty,
+    /// Nobody hears that a person's program has ended.
+    ForgetPerson,
 }
 
 impl Plant {
     /// Every plant.
-    pub const ALL: [Self; 42] = [
+    pub const ALL: [Self; 43] = [
         Self::NoEpochCheck,
         Self::AckBeforeCommit,
         Self::KillpgOnly,
@@ -134,6 +136,7 @@ impl Plant {
         Self::StopUngiven,
         Self::AckRefused,
         Self::UnaskedAsPlenty,
+        Self::ForgetPerson,
     ];
 
     /// Its name on the command line.
@@ -182,6 +185,7 @@ impl Plant {
             Self::StopUngiven => "stop-ungiven",
             Self::AckRefused => "ack-refused",
             Self::UnaskedAsPlenty => "unasked-as-plenty",
+            Self::ForgetPerson => "forget-person",
         }
     }
 

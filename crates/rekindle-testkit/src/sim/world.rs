@@ -74,6 +74,10 @@ pub enum Happening {
     PersonSteers,
     /// A person's program ends.
     PersonLeaves(u32),
+    /// The person takes the newest order back.
+    PersonUndoes,
+    /// By now a coordinator has heard that a person's program ended, if it was this one all the time.
+    PersonMissed(u32, u32),
     /// Something breaks.
     Breaks(Fault),
     /// The next fault is drawn.

@@ -1,6 +1,7 @@
 //! The dashboard in a real browser: headless Chromium over runs of the real program, served by the real server. Every test also
 //! holds that the console is quiet and that nothing outside our own address is asked for.
 
+mod acts;
 mod big;
 mod hostile;
 mod keyboard;

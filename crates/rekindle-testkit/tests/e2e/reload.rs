@@ -3,7 +3,8 @@
 
 use std::process::Command;
 
-use crate::rig::{Rig, program, until};
+use crate::rig::{Rig, program};
+use crate::terminal::Terminal;
 
 const PLAN: &str = "# Change\n\n### T1: first\n- accept: `test -s made`\n\nWork.\n\n\
     ### T2: second\n- blocked by: T1\n- accept: `test -s made`\n\nWork.\n";
@@ -152,26 +153,13 @@ fn run_asks_at_a_terminal() {
     let rig = Rig::new(PLAN, AGENT);
     rig.finish();
     rig.write("plan.md", &more(PLAN));
-    let socket = rig.outside("tmux");
-    let tmux = |arguments: &[&str]| {
-        let mut command = Command::new("tmux");
-        rig.prepare(&mut command);
-        let output = command.arg("-S").arg(&socket).args(arguments).output().expect("tmux runs: install it");
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    };
-    tmux(&["-f", "/dev/null", "new-session", "-d", "-x", "120", "-y", "40", "/bin/sh"]);
-    tmux(&["send-keys", "-l", &format!("{} run plan.md", program().display())]);
-    tmux(&["send-keys", "Enter"]);
-    let shows = |text: &str| {
-        let seen = until(|| Some(tmux(&["capture-pane", "-p"])).filter(|screen| screen.contains(text)));
-        assert!(seen.is_some(), "never on the screen: {text}\n{}", tmux(&["capture-pane", "-p"]));
-    };
-    shows("+ T3 third");
-    shows("[y/N]");
-    tmux(&["send-keys", "y", "Enter"]);
+    let terminal = Terminal::open(&rig, 120, 40);
+    terminal.line(&format!("{} run plan.md", program().display()));
+    terminal.shows("+ T3 third");
+    terminal.shows("[y/N]");
+    terminal.keys(&["y", "Enter"]);
     rig.until("T3 is complete", || {
         let all = states(&rig) == ["T1 complete", "T2 complete", "T3 complete"];
         (all && rig.status()["run"]["state"] == "complete").then_some(())
     });
-    tmux(&["kill-server"]);
 }

@@ -1,11 +1,9 @@
 //! `rekindle top` in a real terminal over a live run: tmux is the terminal, keys are sent and the screen is read as a person does.
 
-use std::path::PathBuf;
-use std::process::Command;
-
 use rustix::process::Signal;
 
 use crate::rig::{Rig, program, until};
+use crate::terminal::Terminal;
 
 /// One task asks, one fails until it is mended, one talks on and on.
 const PLAN: &str = "# Three\n\n### T1: paint the roof\n- accept: `test -e painted`\n\nPaint.\n\n\
@@ -17,93 +15,6 @@ const AGENT: &str = "case $REKINDLE_TASK in\n\
     T2) test -e ladder && touch mended ;;\n\
     T3) printf 'tile 1 \\033[2J\\033]0;evil\\007\\n'; $FAKE wait more; echo 'tile 2'; $FAKE wait stop; touch counted ;;\n\
     esac\nrekindle task done $REKINDLE_TASK\n";
-
-/// A terminal of its own.
-struct Terminal<'a> {
-    rig: &'a Rig,
-    socket: PathBuf,
-}
-
-impl<'a> Terminal<'a> {
-    fn open(rig: &'a Rig, columns: u16, rows: u16) -> Self {
-        let terminal = Self { rig, socket: rig.outside("tmux") };
-        let (columns, rows) = (columns.to_string(), rows.to_string());
-        terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", &columns, "-y", &rows, "/bin/sh"]);
-        terminal.tmux(&["set-option", "-g", "window-size", "manual"]);
-        // A prompt that nothing on the screen looks like.
-        terminal.line("PS1='ready> '");
-        terminal.shows("ready>");
-        terminal
-    }
-
-    fn tmux(&self, arguments: &[&str]) -> String {
-        let mut command = Command::new("tmux");
-        self.rig.prepare(&mut command);
-        let output = command.arg("-S").arg(&self.socket).args(arguments).output().expect("tmux runs: install it");
-        assert!(output.status.success(), "tmux {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    }
-
-    /// Sends keys by tmux's names for them.
-    fn keys(&self, keys: &[&str]) {
-        self.tmux(&[&["send-keys"], keys].concat());
-    }
-
-    /// Types a text as it is.
-    fn text(&self, text: &str) {
-        self.tmux(&["send-keys", "-l", text]);
-    }
-
-    /// Types a line for the shell.
-    fn line(&self, text: &str) {
-        self.text(text);
-        self.keys(&["Enter"]);
-    }
-
-    fn screen(&self) -> String {
-        self.tmux(&["capture-pane", "-p"])
-    }
-
-    /// Awaits a text on the screen.
-    fn shows(&self, text: &str) -> String {
-        self.awaits(text, |screen| screen.contains(text))
-    }
-
-    fn awaits(&self, what: &str, fits: impl Fn(&str) -> bool) -> String {
-        let found = until(|| Some(self.screen()).filter(|screen| fits(screen)));
-        found.unwrap_or_else(|| panic!("never on the screen: {what}\n{}\n{}", self.screen(), self.rig.story()))
-    }
-
-    /// The value of something that tmux knows about the pane.
-    fn knows(&self, what: &str) -> String {
-        self.tmux(&["display-message", "-p", &format!("#{{{what}}}")]).trim().to_owned()
-    }
-
-    /// Starts the view and awaits its first picture.
-    fn top(&self, arguments: &str) {
-        self.line(&format!("{} top {arguments}; echo \"left with $?\"", program().display()));
-        self.shows("Tasks");
-    }
-
-    /// The terminal is as it was: no other screen, no mouse, and what is typed can be seen.
-    fn assert_given_back(&self) {
-        self.awaits("the prompt", |screen| screen.trim_end().ends_with("ready>"));
-        for state in ["alternate_on", "mouse_any_flag"] {
-            assert_eq!(self.knows(state), "0", "{state}");
-        }
-        assert_eq!(self.knows("cursor_flag"), "1", "the cursor is seen");
-        self.line("stty -a | tr ' ;' '\\n\\n' | grep -x -e icanon -e echo | tr '\\n' '+'; echo");
-        self.shows("icanon+echo+");
-    }
-}
-
-impl Drop for Terminal<'_> {
-    fn drop(&mut self) {
-        let mut command = Command::new("tmux");
-        self.rig.prepare(&mut command);
-        let _gone = command.arg("-S").arg(&self.socket).arg("kill-server").output();
-    }
-}
 
 /// The terminal itself says whether it is light, whatever the environment says; its answer reaches nobody else.
 #[test]

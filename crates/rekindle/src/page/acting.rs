@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 use rekindle_core::input::TaskEdit;
+use rekindle_core::steering::Undoable;
 use rekindle_core::view::{QuestionRow, TaskRow};
 
 use super::Visit;
@@ -82,6 +83,8 @@ pub(super) fn question(visit: &Visit<'_>, question: &QuestionRow) -> Markup {
             }
             @if let Some(answer) = &question.answer {
                 p { span.dim { "Answer: " } strong { (harmless(answer)) } }
+            } @else if let Some((number, words)) = given(visit, id) {
+                p.placed role="status" { span.dim { "Your answer: " } strong { (harmless(words)) } " " (undo(visit, number)) }
             } @else if visit.site.read_only {
                 p { (parts::command(&format!("rekindle answer {id} \"…\""))) }
             } @else {
@@ -109,7 +112,7 @@ pub(super) fn tell(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Mark
                 }
             }
             @if open {
-                form.answer data-answer=(place) data-keep="" {
+                form.answer data-answer=(place) data-field="text" data-empty="type a message first" data-keep="" {
                     label for="tell" { "Tell its agent" }
                     div.line {
                         input id="tell" type="text" autocomplete="off" maxlength="8000";
@@ -123,15 +126,29 @@ pub(super) fn tell(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Mark
     }
 }
 
+/// An answer that was given and can still be taken back: its order's number and its words.
+fn given<'a>(visit: &'a Visit<'_>, question: u64) -> Option<(u64, &'a str)> {
+    let placed = &visit.site.picture.as_deref()?.run.placed;
+    placed.iter().find_map(|placed| match &placed.order {
+        Undoable::Answer { id, text } if id.0 == question => Some((placed.number, text.as_str())),
+        _ => None,
+    })
+}
+
+fn undo(visit: &Visit<'_>, number: u64) -> Markup {
+    html! {
+        @if !visit.site.read_only {
+            button.undo type="button" data-post=(place(&Act::Undo(number))) { "Undo" }
+        }
+    }
+}
+
 /// Orders that can still be taken back, and a run that can continue.
 pub(super) fn waiting(visit: &Visit<'_>, picture: &Picture) -> Markup {
     html! {
         @for placed in &picture.run.placed {
             p.placed data-key=(format!("placed-{}", placed.number)) role="status" {
-                (one_line(&crate::story::person::order_words(&placed.order))) " "
-                @if !visit.site.read_only {
-                    button.undo type="button" data-post=(place(&Act::Undo(placed.number))) { "Undo" }
-                }
+                "In a few seconds: " (one_line(&crate::story::person::order_words(&placed.order))) " " (undo(visit, placed.number))
             }
         }
         (button(visit, picture, &Act::Resume, "Resume…"))

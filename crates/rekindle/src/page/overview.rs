@@ -43,6 +43,7 @@ pub(super) fn page(visit: &Visit<'_>) -> Result<Frame> {
             (acting::button(visit, picture, &Act::Pause, "Pause the run…"))
             (acting::button(visit, picture, &Act::Add(Addition::default()), "Add a task…"))
         }
+        (acting::waiting(visit, picture))
         (result(picture))
         (failed(visit, picture))
         (inbox(visit, picture))

@@ -10,7 +10,7 @@ use super::keys::Action;
 use super::popup::{Confirm, CopyMenu, Popup, SplitBox, TellBox};
 use super::question::AnswerBox;
 use super::tree::Node;
-use crate::acts::{Act, Addition};
+use crate::acts::{Act, Addition, NEWEST};
 use crate::picture::standing;
 use crate::ui::{Tone, one_line};
 
@@ -122,16 +122,10 @@ impl App {
         }
     }
 
-    /// Takes the newest order back that was not acted on yet.
+    /// Takes the newest order back that was not acted on yet. One that was given a moment ago may not be in the picture yet.
     fn undo(&mut self) -> Vec<Effect> {
         let newest = self.picture.as_ref().and_then(|picture| picture.run.placed.last()).map(|placed| placed.number);
-        match newest {
-            Some(number) => self.act(Act::Undo(number)),
-            None => {
-                self.warn("there is nothing to undo: orders can be undone for ten seconds".to_owned());
-                Vec::new()
-            }
-        }
+        self.act(Act::Undo(newest.unwrap_or(NEWEST)))
     }
 
     /// Answers the question of the chosen task, else the oldest that is open.

@@ -10,6 +10,7 @@ use axum::http::{HeaderMap, StatusCode};
 use rekindle_core::duration;
 use rekindle_core::ids::{AgentName, QuestionId, TaskId};
 use rekindle_core::input::TaskEdit;
+use rekindle_core::state::State;
 use rekindle_core::steering::Undoable;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,7 @@ use crate::acts::{self, Act, Addition};
 use crate::client::orders::{self, Taken};
 use crate::page::{other_checks, place};
 use crate::picture::Picture;
+use crate::pinned;
 
 /// Largest request: the longest answer that anybody types, many times over.
 const BODY_MAX: usize = 64 * 1024;
@@ -262,6 +264,9 @@ struct ActJson {
     asks_for: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     least: Option<usize>,
+    /// What it would replace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    present: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -287,7 +292,8 @@ pub(super) async fn of_task(web: Arc<Web>, ask: Ask) -> Answer {
             Act::Edit(task.clone(), Box::new(other_checks())),
         ];
         acts.extend(picture.at_work(&task).map(|attempt| Act::Recover(attempt.name.to_string())));
-        told(web, &picture, Some(task.to_string()), acts)
+        let pinned = pinned::state_of(&web.looks.project).ok();
+        told(web, &picture, Some(task.to_string()), acts, pinned.as_ref())
     })
     .await
 }
@@ -297,12 +303,12 @@ pub(super) async fn of_run(web: Arc<Web>, ask: Ask) -> Answer {
     web.reading(move |web| {
         let picture = seen(web, ask.query.get("run").map(String::as_str))?;
         let acts = vec![Act::RetryFailed(failed(&picture)), Act::Pause, Act::Resume, Act::Add(Addition::default())];
-        told(web, &picture, None, acts)
+        told(web, &picture, None, acts, None)
     })
     .await
 }
 
-fn told(web: &Web, picture: &Picture, task: Option<String>, acts: Vec<Act>) -> Answer {
+fn told(web: &Web, picture: &Picture, task: Option<String>, acts: Vec<Act>, pinned: Option<&State>) -> Answer {
     let closed = if web.read_only { Some("this server is read-only".to_owned()) } else { past(web, picture)? };
     let acts = acts
         .into_iter()
@@ -313,7 +319,8 @@ fn told(web: &Web, picture: &Picture, task: Option<String>, acts: Vec<Act>) -> A
             let consequence = act.consequence(picture);
             let asks_first = act.asks_first();
             let (asks_for, least) = act.asks_for().unzip();
-            ActJson { act: act.verb(), path, possible, refusal, consequence, asks_first, asks_for, least }
+            let present = pinned.filter(|_| possible).and_then(|pinned| act.present(pinned));
+            ActJson { act: act.verb(), path, possible, refusal, consequence, asks_first, asks_for, least, present }
         })
         .collect();
     Ok(json(StatusCode::OK, &ActsJson { run: picture.run.id.clone(), task, acts }))

@@ -111,6 +111,8 @@ impl Shared {
     pub(super) fn tear_down(&self, key: &str, dir: &Path, task: &TaskId) {
         let command = &self.programs.worktree.teardown;
         if !command.is_empty() {
+            // Whoever wants it after all sets it up again.
+            let _mark_goes = self.work.as_ref().map(|work| work.put_beside(key, MARK, b""));
             let ran = self.run_setup(key, dir, task, command);
             if let Ok(Err(reason)) = ran {
                 self.note(Some(task), "teardown_failed", reason);

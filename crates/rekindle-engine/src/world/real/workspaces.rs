@@ -1,6 +1,7 @@
 //! Where work is done and what becomes of it: workspaces, snapshots at the boundaries of attempts, merges, tidying up. How git
 //! does each of them is the business of `git`; when is decided by the core and the driver.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -31,6 +32,10 @@ const SLOW_DISK: Duration = Duration::from_secs(30);
 pub(super) struct Jobs {
     at_work: Mutex<AtWork>,
     through: Condvar,
+    /// How often each workspace was asked for: one that is wanted again is not removed. No more of them than tasks.
+    wanted: Mutex<BTreeMap<String, u64>>,
+    /// Held during a removal: whoever wants a workspace waits for the end of it.
+    removing: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -59,6 +64,28 @@ impl Jobs {
         !waited.unwrap_or_else(PoisonError::into_inner).0.leaving
     }
 
+    /// Somebody is about to work, look or merge in a workspace. Called before anything is begun, in the order of the decisions.
+    pub(super) fn want(&self, key: Option<&str>) {
+        let Some(key) = key else { return };
+        let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        *wanted.entry(key.to_owned()).or_default() += 1;
+    }
+
+    fn times_wanted(&self, key: Option<&str>) -> u64 {
+        let wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        key.and_then(|key| wanted.get(key).copied()).unwrap_or(0)
+    }
+
+    /// Removes a workspace unless it was wanted since.
+    fn remove_unwanted<T>(&self, key: &str, times: u64, remove: impl FnOnce() -> T) -> Option<T> {
+        let _others_wait = self.removing.lock().unwrap_or_else(PoisonError::into_inner);
+        (self.times_wanted(Some(key)) == times).then(remove)
+    }
+
+    fn after_removals(&self) {
+        drop(self.removing.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
     fn leaving(&self) -> bool {
         self.at_work.lock().unwrap_or_else(PoisonError::into_inner).leaving
     }
@@ -72,6 +99,7 @@ impl Shared {
 
     fn made_place(&self, key: Option<&str>) -> git::Result<PathBuf> {
         let (Some(key), Some(work)) = (key, &self.work) else { return Ok(self.workspace.clone()) };
+        self.jobs.after_removals();
         let made = work.workspace(key);
         self.put_on_record(work, None);
         Ok(made?.dir)
@@ -87,6 +115,7 @@ impl Shared {
     /// Nothing when the coordinator leaves meanwhile.
     pub(super) fn patient_place(&self, order: &CheckOrder) -> Option<Result<PathBuf, String>> {
         let key = order.workspace.as_deref();
+        self.jobs.after_removals();
         if let Some(standing) = key.zip(self.work.as_ref()).and_then(|(key, work)| work.standing(key)) {
             return Some(Ok(standing));
         }
@@ -237,6 +266,7 @@ impl Shared {
 
 /// An attempt is over: what it left is kept, and its workspace goes where it is no longer needed.
 pub(super) fn leave_in_background(shared: &Arc<Shared>, order: LeaveOrder) {
+    let times = shared.jobs.times_wanted(order.workspace.as_deref());
     let leave = move |shared: &Shared| {
         let LeaveOrder { attempt, task, workspace, tidy, declared } = order;
         shared.declare(workspace.as_deref(), &task, &declared);
@@ -246,9 +276,9 @@ pub(super) fn leave_in_background(shared: &Arc<Shared>, order: LeaveOrder) {
             if let Some(dir) = work.standing(key) {
                 shared.tear_down(key, &dir, &task);
             }
-            let removed = work.remove(key, attempt.0, "removed");
+            let removed = shared.jobs.remove_unwanted(key, times, || work.remove(key, attempt.0, "removed"));
             shared.put_on_record(work, Some(&task));
-            if let Ok(git::Removed::Kept(left)) = removed {
+            if let Some(Ok(git::Removed::Kept(left))) = removed {
                 let named = left.first().map(|left| format!("{} {}", left.path, left.why)).unwrap_or_default();
                 let detail = format!("{} stays, because {named}", work.path(key).display());
                 shared.note(Some(&task), "worktree_kept", detail);
@@ -262,6 +292,7 @@ pub(super) fn leave_in_background(shared: &Arc<Shared>, order: LeaveOrder) {
 /// Merges accepted work beside the driver.
 pub(super) fn merge_in_background(shared: &Arc<Shared>, order: MergeOrder) {
     let (task, epoch) = (order.task.clone(), order.epoch);
+    shared.jobs.want(Some(&order.workspace));
     let merge = move |shared: &Shared| {
         let outcome = match &shared.work {
             Some(work) => shared.merge(work, &order),

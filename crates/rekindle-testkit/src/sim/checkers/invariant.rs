@@ -67,6 +67,8 @@ pub enum Invariant {
     Word,
     /// 3: a changed plan counts as a person changed it, whole and once.
     Changed,
+    /// 9: a task that a person held is given back once their program has ended.
+    GivenBack,
 }
 
 impl Invariant {
@@ -104,6 +106,7 @@ impl Invariant {
             Self::Unreported => "3 work that nobody reported was shown to be done",
             Self::Word => "3 a person's word is final",
             Self::Changed => "3 a changed plan counts as a person changed it",
+            Self::GivenBack => "9 a held task is given back when the person is gone",
         }
     }
 }

@@ -17,8 +17,8 @@ export async function post(place, body) {
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 let pending = null;
 
-/** Asks whether an act should be done. */
-export function ask({ verb, place, consequence, parts, least = 2, back }) {
+/** Asks whether an act should be done; what it replaces stands in its field. */
+export function ask({ verb, place, consequence, parts, least = 2, present = "", back }) {
   const dialog = document.getElementById("confirm");
   pending = { verb, place, parts, least, back: back ?? document.activeElement };
   dialog.querySelector("#confirm-title").textContent = `${capital(verb)}?`;
@@ -29,7 +29,7 @@ export function ask({ verb, place, consequence, parts, least = 2, back }) {
   const box = dialog.querySelector("#confirm-parts");
   box.hidden = !parts;
   box.querySelector("span").textContent = parts || "";
-  box.querySelector("textarea").value = "";
+  box.querySelector("textarea").value = present;
   dialog.showModal();
   (parts ? box.querySelector("textarea") : dialog.querySelector("#confirm-no")).focus();
 }
@@ -41,14 +41,15 @@ async function confirmed(event) {
   const wrong = dialog.querySelector("#confirm-error");
   let body = {};
   if (parts) {
-    const lines = dialog.querySelector("#confirm-parts textarea").value.split("\n").map((line) => line.trim()).filter(Boolean);
+    const text = dialog.querySelector("#confirm-parts textarea").value.trim();
+    const lines = text.split("\n").map((line) => line.trim()).filter(Boolean);
     if (lines.length < least) {
       wrong.textContent = least > 1 ? "name two parts or more, one per line" : "type something first";
       wrong.hidden = false;
       return;
     }
     if (verb === "add") body = { title: lines[0], accept: lines.slice(1) };
-    else if (verb === "edit") body = { text: lines.join("\n") };
+    else if (verb === "edit") body = { text };
     else if (verb === "change checks") body = { accept: lines };
     else body = { parts: lines };
   }
@@ -70,15 +71,18 @@ async function confirmed(event) {
 async function answer(form, chosen) {
   const wrong = form.querySelector(".error");
   if (!chosen) {
-    wrong.textContent = "type an answer first";
+    wrong.textContent = form.dataset.empty ?? "type an answer first";
     wrong.hidden = false;
     form.querySelector("input").focus();
     return;
   }
   try {
-    const told = await post(form.dataset.answer, { answer: chosen });
+    const told = await post(form.dataset.answer, { [form.dataset.field ?? "answer"]: chosen });
     say(told.done ?? told.message ?? "answered");
-    document.getElementById("main").focus();
+    wrong.hidden = true;
+    // A message may be followed by another one; an answer is the last word.
+    form.querySelector("input").value = "";
+    if (!form.dataset.field) document.getElementById("main").focus();
     refresh();
   } catch (error) {
     wrong.textContent = error.message;
@@ -97,10 +101,18 @@ async function takeBack(button) {
   refresh();
 }
 
+/** What an act would replace, asked only when somebody wants to change it. */
+async function presentOf(act, place) {
+  if (!place.endsWith("/edit")) return "";
+  const response = await fetch(inRun(place.replace(/edit$/, "acts"))).catch(() => null);
+  const { acts } = response?.ok ? await response.json() : { acts: [] };
+  return acts.find((one) => one.act === act)?.present ?? "";
+}
+
 /** Asks for the act of a button. */
-export function askFor(button) {
-  const { act, post: place, consequence } = button.dataset;
-  ask({ verb: act, place, consequence, parts: button.dataset.parts, least: Number(button.dataset.least ?? 2), back: button });
+export async function askFor(button) {
+  const { act, post: place, consequence, parts, least } = button.dataset;
+  ask({ verb: act, place, consequence, parts, least: Number(least ?? 2), present: await presentOf(act, place), back: button });
 }
 
 export function startActs() {

@@ -24,7 +24,7 @@ async function askServer(from, verb) {
   const response = await fetch(inRun(from));
   const { acts: known } = response.ok ? await response.json() : { acts: [] };
   const act = known.find((one) => one.act === verb);
-  if (act?.possible) ask({ verb, place: act.path, consequence: act.consequence, parts: act.asks_for, least: act.least });
+  if (act?.possible) ask({ verb, place: act.path, consequence: act.consequence, parts: act.asks_for, least: act.least, present: act.present });
   else say(act?.refusal ?? `${verb} makes no sense now`);
 }
 
@@ -34,7 +34,7 @@ const ENDED = ["complete", "failed", "skipped"];
 function orders(tasks) {
   if ("readOnly" in document.body.dataset) return [];
   const entry = (name, from, verb) => ({ name, kind: "act", go: () => askServer(from, verb) });
-  const found = [entry("retry failed tasks", "/api/acts", "retry failed"), entry("pause the run", "/api/acts", "pause"), entry("add a task", "/api/acts", "add")];
+  const found = [entry("retry failed tasks", "/api/acts", "retry failed"), entry("pause the run", "/api/acts", "pause"), entry("resume the run", "/api/acts", "resume"), entry("add a task", "/api/acts", "add")];
   for (const { id, state } of tasks) {
     const verbs = [...(ENDED.includes(state) ? ["retry"] : ["skip", "split", "stop", "recover"]), "edit", "change checks"];
     const from = `/api/tasks/${encodeURIComponent(id)}/acts`;
