@@ -1,5 +1,5 @@
 //! Adapters: everything that is particular to one agent's program, behind one trait, and [`KINDS`], the one table of them. No
-//! other file knows a program by name: a new kind is a folder beside the others, and two lines here.
+//! other file knows a program by name: a new kind is a file beside the others (and a folder if it gets long), and two lines here.
 //!
 //! An adapter says how a program is started and resumed, what its output means, how it is spoken to while it runs, how it is
 //! stopped without leaving anything behind, and what it can do. It decides nothing: that is the core's business.
@@ -139,14 +139,14 @@ pub struct Program {
     pub account: Option<String>,
     /// Which `[agents.NAME]` takes over while this one's account has to wait.
     pub fallback: Option<String>,
-    /// The memory it may take; nothing means: as all.
+    /// The memory it may take; the global limit where it is unset.
     pub memory_max: Option<Memory>,
-    /// The processes and threads it may have; nothing means: as all.
+    /// The processes and threads it may have; the global limit where it is unset.
     pub processes_max: Option<u64>,
 }
 
 impl Program {
-    /// What a kind can do that can do nothing special, on this program's account and with its stand-in.
+    /// The traits of a kind without special abilities, with this program's account and stand-in.
     pub fn traits(&self, kind: &str) -> Traits {
         let account = self.account.clone().unwrap_or_else(|| kind.to_owned());
         Traits { account, fallback: self.fallback.clone(), ..Traits::new(kind) }

@@ -21,7 +21,7 @@ pub fn reinject(facts: &Facts) -> String {
     fence::seal(truncate_bytes(&format!("{who}{memory}\n{next}"), REINJECT_BYTES), &facts.nonce)
 }
 
-/// All that one has to know who forgot, without what only a successor needs.
+/// Everything that an agent needs after it lost its context, without what only a replacement needs.
 pub(super) fn remembered(facts: &Facts, form: Form, room: usize) -> String {
     let room = room.saturating_sub(1);
     let mut items = sources::items(facts, form, room);

@@ -33,7 +33,7 @@ pub(super) fn fill_slots(step: &mut OpenStep<'_>) {
         return;
     }
     let mut taken = Occupied::of(step.state);
-    // Who is begun may be in the way of who comes next: what is left of the places is given out again until nobody fits.
+    // A task that was just started may block the next one, so the remaining slots are filled again until no task fits.
     loop {
         let (state, now) = (&*step.state, step.now);
         let fits = |task: &TaskId| !taken.conflicts(state, task) && gate::cli_now(state, task, now).is_some();

@@ -28,7 +28,7 @@ pub const PLAN_BYTES: usize = 14_000;
 /// What the state can count on where the plan has to share the room with it.
 const STATE_FLOOR_BYTES: usize = 5_500;
 
-/// What was looked up is worth: as much as what was looked for.
+/// Rank of facts that were looked up: the same as of facts that the session searched for itself.
 const LOOKED_UP: u16 = 44_000;
 
 /// A team of helpers that the program keeps files of.

@@ -37,7 +37,7 @@ impl Adapter for Command {
     }
 }
 
-/// A program that nothing is known of says nothing that is understood: only signals, which are read from its lines.
+/// The program's output format is unknown, so only signal lines are read from it.
 struct Silent;
 
 impl Reader for Silent {

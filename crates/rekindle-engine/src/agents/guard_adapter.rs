@@ -67,7 +67,7 @@ pub trait Guarded: Adapter {
     /// What the hook prints so that `text` comes into the session's context; nothing where this moment is not good for it.
     fn answer(&self, heard: &Heard, text: &str) -> Option<String>;
 
-    /// The longest text that reaches the model whole when a hook prints it, in bytes.
+    /// The longest text that reaches the model whole when a hook prints it, in characters.
     fn room(&self) -> usize {
         usize::MAX
     }

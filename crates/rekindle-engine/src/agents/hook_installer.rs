@@ -1,5 +1,5 @@
 //! Programs whose settings take rekindle's hooks: in which file, in which form, at which events, and what keeps hooks from
-//! running without a word. How a file is changed and put back is `guard::install`'s business; what a hook tells, `guarded`'s.
+//! running without a word. How a file is changed and put back is `guard::install`'s business; what a hook tells, `guard_adapter`'s.
 
 mod call;
 

@@ -155,7 +155,7 @@ impl<W: World> Driver<W> {
             let lines = self.store.log_tail(Some(found.agent.as_str()), self.settings.log_context_lines);
             let listed =
                 |line: &StoredLine| [CALL_MARK, RESULT_MARK].iter().any(|mark| line.line.text.starts_with(mark));
-            // What was not understood of a stream that is, is bookkeeping of the program.
+            // In a structured stream, lines that cannot be parsed are the program's own bookkeeping.
             let structured_output = self.state.limits.traits_of(&found.cli).structured_output;
             let words = |line: &StoredLine| {
                 !structured_output || !["{\"", PLUGIN_MARK].iter().any(|mark| line.line.text.starts_with(mark))

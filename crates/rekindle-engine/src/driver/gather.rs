@@ -17,7 +17,7 @@ use crate::refusal;
 use crate::store::{SpoolGap, SpoolOffset, Stream};
 use crate::world::World;
 
-/// Parts that one task may be broken into: more is no order to work in any longer.
+/// Most parts of one split: a longer list is no usable order of work.
 const SUBTASKS_KEPT: usize = 100;
 
 /// Issues of one verdict that are kept: more are not read by anybody.

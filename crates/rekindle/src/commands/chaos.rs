@@ -81,7 +81,7 @@ pub(crate) struct ChaosArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Kill an agent that nobody is told of, to see a verdict break
+    /// Kill a healthy agent in secret, to show that the verdict catches it
     #[arg(long, hide = true)]
     plant: bool,
 }

@@ -212,7 +212,7 @@ fn record(
     match orders::give(&context.project, &Order::Landed(landed)) {
         Ok(_) => Ok(()),
         Err(error) => {
-            context.ui.warn(&format!("it is landed, and that could not be put on record: {}", error.message));
+            context.ui.warn(&format!("it is landed, but recording it failed: {}", error.message));
             Ok(())
         }
     }

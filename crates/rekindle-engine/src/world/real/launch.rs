@@ -134,9 +134,7 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), Trouble> {
     let dir = shared.bundle(order.attempt);
     if dir.to_str().is_none() && adapter.traits(program).mcp {
         let place = dir.display();
-        return Err(
-            format!("{place} is not UTF-8, so this kind of agent cannot be told of it: move the project").into()
-        );
+        return Err(format!("this kind of agent needs a UTF-8 path, and {place} is none: move the project").into());
     }
     let start = Start {
         program,

@@ -46,7 +46,7 @@ pub(super) struct Spec {
     pub root: PathBuf,
     pub fault: Fault,
     pub round: u32,
-    /// What chance goes by.
+    /// The random seed.
     pub seed: u64,
     pub budget_ms: u64,
     /// Tasks that are open at its start.

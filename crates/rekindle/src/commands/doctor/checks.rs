@@ -73,7 +73,7 @@ fn space(project: &Project) -> Finding {
     }
 }
 
-/// What holds agents to their caps. Without a cgroup the kernel's log, or a kill that nobody sent, tells of a want of memory.
+/// What holds agents to their caps. Without a cgroup, the kernel's log or an unexplained SIGKILL shows that memory ran out.
 fn caps() -> Finding {
     let held = rekindle_engine::caps::standing();
     let text = caps::words(&held);
