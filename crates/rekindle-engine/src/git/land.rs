@@ -248,13 +248,14 @@ impl Repo {
         }
     }
 
-    /// Removes a worktree of ours with what it holds.
+    /// Removes a worktree of ours with what it holds. Nobody else's is pruned: one on a disk that is away is not gone.
     fn forget_worktree(&self, dir: &Path) -> Result<()> {
+        // Fails where there is none, and that is what is wanted.
+        let _was_none = self.call().args(["worktree", "remove", "--force", "--force"]).arg(dir).run()?;
         match std::fs::remove_dir_all(dir) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Error::io(dir, error)),
-            _ => {}
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(dir, error)),
+            _ => Ok(()),
         }
-        self.call().args(["worktree", "prune"]).ok().map(|_| ())
     }
 
     /// The branch that is checked out where the repository was found.
