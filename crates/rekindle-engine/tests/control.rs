@@ -102,8 +102,8 @@ fn waits_of(status: &File) -> u64 {
 fn a_door_without_descriptors_pauses_and_opens_again() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let (dir, messages) = opened();
-    await_that("the door listens", || threads("door").len() == 1);
-    let status = File::open(format!("/proc/self/task/{}/status", threads("door")[0])).expect("its status");
+    await_that("the door listens", || threads("control").len() == 1);
+    let status = File::open(format!("/proc/self/task/{}/status", threads("control")[0])).expect("its status");
     let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None).expect("a socket");
     let address = SocketAddrUnix::new(dir.path().join(server::SOCKET)).expect("an address");
     let limits = getrlimit(Resource::Nofile);
