@@ -275,6 +275,19 @@ fn what_would_wait_for_itself_is_refused_whole() {
     assert_eq!(story.state, before, "nothing changed");
 }
 
+/// The simulator's seed 103290: the first part waited for itself, and the run never ended.
+#[test]
+fn a_whole_that_would_wait_for_its_own_part_is_refused() {
+    let mut story = Story::of(TWO);
+    story.order(Order::Split { task: task("T2"), subtasks: vec!["one".into(), "two".into()] });
+    for part in ["T2.1", "T2.2"] {
+        let after = Some(vec![task(part)]);
+        let step = edit(&mut story, "T2", TaskEdit { after, ..TaskEdit::default() });
+        let why = refused(&step);
+        assert!(why.contains("wait for itself") || why.contains("cycle"), "{part}: {why}");
+    }
+}
+
 #[test]
 fn parts_follow_the_blockers_of_their_whole() {
     let mut story = Story::of(TWO);
