@@ -6,6 +6,7 @@ use crate::event::{
 };
 use crate::ids::{AttemptId, Epoch, TaskId};
 use crate::steering::PersonProcess;
+use crate::text::counted;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
@@ -129,5 +130,6 @@ fn end_in_counts(finish: &Finish) -> String {
     let others = [(failed, "failed"), (skipped, "skipped"), (unreachable, "out of reach")];
     let others: String =
         others.iter().filter(|(many, _)| **many > 0).map(|(many, what)| format!(", {many} {what}")).collect();
-    format!("the run is over, {word}: {complete} of {all} tasks complete{others}")
+    let all = counted(all, "task", "tasks");
+    format!("the run is over, {word}: {complete} of {all} complete{others}")
 }

@@ -183,12 +183,7 @@ fn refuse_circles(state: &State, reload: &PlanReloaded) -> Result<(), String> {
     let mut blockers: BTreeMap<TaskId, Vec<TaskId>> =
         run.plan.tasks.iter().map(|task| (task.id.clone(), task.blocked_by.clone())).collect();
     for changed in &reload.changed {
-        let id = &changed.task.id;
-        let old = blockers.insert(id.clone(), changed.task.blocked_by.clone()).unwrap_or_default();
-        for part in parts_of(state, id).into_iter().filter(|part| blockers.get(part) == Some(&old)).collect::<Vec<_>>()
-        {
-            blockers.insert(part, changed.task.blocked_by.clone());
-        }
+        put_blockers(state, &mut blockers, &changed.task);
     }
     blockers.extend(reload.added.iter().map(|task| (task.id.clone(), task.blocked_by.clone())));
     for (id, task) in state.tasks.iter().filter(|(_, task)| !task.state.is_terminal()) {
@@ -198,6 +193,16 @@ fn refuse_circles(state: &State, reload: &PlanReloaded) -> Result<(), String> {
         blockers.insert(gone.clone(), Vec::new());
     }
     circle(&blockers).map_or(Ok(()), Err)
+}
+
+/// Puts the blockers of a changed task; parts of it that begin where it began do so still.
+fn put_blockers(state: &State, blockers: &mut BTreeMap<TaskId, Vec<TaskId>>, task: &PlanTask) {
+    let old = blockers.insert(task.id.clone(), task.blocked_by.clone()).unwrap_or_default();
+    for part in parts_of(state, &task.id) {
+        if blockers.get(&part) == Some(&old) {
+            blockers.insert(part, task.blocked_by.clone());
+        }
+    }
 }
 
 /// The parts of a task, and theirs.
@@ -214,6 +219,9 @@ pub(crate) fn parts_of(state: &State, id: &TaskId) -> Vec<TaskId> {
 
 /// The first circle among tasks that wait for each other, in words.
 fn circle(blockers: &BTreeMap<TaskId, Vec<TaskId>>) -> Option<String> {
+    if let Some((id, _)) = blockers.iter().find(|(id, of)| of.contains(id)) {
+        return Some(format!("task {id} would wait for itself"));
+    }
     let places: BTreeMap<&TaskId, usize> = blockers.keys().enumerate().map(|(place, id)| (id, place)).collect();
     let edges = blockers.values().map(|of| of.iter().filter_map(|id| places.get(id).copied()).collect()).collect();
     let names: Vec<&TaskId> = blockers.keys().collect();
@@ -239,7 +247,7 @@ pub(crate) fn refuse_blockers(state: &State, task: &PlanTask) -> Result<(), Stri
     }
     let mut blockers: BTreeMap<TaskId, Vec<TaskId>> =
         run.plan.tasks.iter().map(|task| (task.id.clone(), task.blocked_by.clone())).collect();
-    blockers.insert(task.id.clone(), task.blocked_by.clone());
+    put_blockers(state, &mut blockers, task);
     for (id, known) in state.tasks.iter().filter(|(_, known)| !known.state.is_terminal()) {
         blockers.entry(id.clone()).or_default().extend(known.workflow.parts.iter().cloned());
     }

@@ -2,6 +2,8 @@
 //! A number without a unit is refused: the reader should not have to guess it. Every unit is a power of 1024, as with `ulimit`,
 //! systemd and containers.
 
+use crate::text::counted;
+
 /// Units with their size in bytes, largest first.
 const UNITS: [(&str, u64); 4] = [("T", 1 << 40), ("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)];
 
@@ -57,7 +59,7 @@ pub fn format(bytes: u64) -> String {
     }
     match UNITS.iter().find(|(_, size)| bytes >= *size) {
         Some((name, size)) => format!("{}.{} {name}iB", bytes / size, bytes % size * 10 / size),
-        None => format!("{bytes} bytes"),
+        None => counted(bytes, "byte", "bytes"),
     }
 }
 

@@ -166,7 +166,8 @@ pub fn grouped(number: usize) -> String {
 }
 
 /// A number with its noun, in the singular or the plural.
-pub fn counted(number: usize, one: &str, many: &str) -> String {
+pub fn counted(number: impl TryInto<usize>, one: &str, many: &str) -> String {
+    let number = number.try_into().unwrap_or(usize::MAX);
     format!("{} {}", grouped(number), if number == 1 { one } else { many })
 }
 

@@ -8,6 +8,7 @@ use rekindle_core::ids::{QuestionId, TaskId};
 use rekindle_core::input::{NewTask, Order, TaskEdit};
 use rekindle_core::state::State;
 use rekindle_core::steering::{TELL_MAX_BYTES, UNDO_MS, Undoable};
+use rekindle_core::text::counted;
 use rekindle_core::view::TaskRow;
 use rekindle_engine::state_dir::StateDir;
 use serde::Deserialize;
@@ -214,9 +215,9 @@ impl Act {
             }
             Self::Split(id, parts) => {
                 // Before the parts are known it can be said all the same.
-                let many = if parts.is_empty() { String::new() } else { format!("{} ", parts.len()) };
+                let many = if parts.is_empty() { "parts".to_owned() } else { counted(parts.len(), "part", "parts") };
                 let stopped = stopped(id);
-                format!("{id} is split into {many}parts, done in order.{stopped} This cannot be undone.")
+                format!("{id} is split into {many}, done in order.{stopped} This cannot be undone.")
             }
             Self::Stop(id) => {
                 let waiting = waiting_for(picture, id);
@@ -292,7 +293,7 @@ impl Act {
                 (vec![with_undo(Undoable::Skip { task, reason: "skipped by the operator".to_owned() })], done)
             }
             Self::Split(task, subtasks) => {
-                let done = format!("task {task} is split into {} parts", subtasks.len());
+                let done = format!("task {task} is split into {}", counted(subtasks.len(), "part", "parts"));
                 (vec![Order::Split { task, subtasks }], done)
             }
             Self::Stop(task) => {

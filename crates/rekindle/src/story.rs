@@ -17,6 +17,7 @@ use rekindle_core::last_words;
 use rekindle_core::report::{Baseline, Channel, Evidence, Exit, Origin};
 use rekindle_core::review;
 use rekindle_core::role::Role;
+use rekindle_core::text::counted;
 use rekindle_core::time::Time;
 use rekindle_engine::store::StoredEvent;
 use serde_json::Value;
@@ -151,7 +152,7 @@ fn tell_task(fact: &TaskEvent) -> Parts {
             ("CHECKPOINT", Tone::Dim, format!("{} ({done} done, {left} left)", checkpoint.status))
         }
         TaskEvent::SplitProposed { subtasks } => {
-            ("SPLIT", Tone::Dim, format!("its agent works on it in {} parts", subtasks.len()))
+            ("SPLIT", Tone::Dim, format!("its agent works on it in {}", counted(subtasks.len(), "part", "parts")))
         }
         TaskEvent::TaskRequeued { counted, reason, .. } => {
             let counts = if *counted { "" } else { "; this attempt does not count" };
@@ -234,7 +235,8 @@ fn tell_attempt(fact: &AttemptEvent) -> Parts {
 fn tell_run(fact: &RunEvent) -> Parts {
     match fact {
         RunEvent::RunStarted { plan, plan_path, .. } => {
-            ("RUN", Tone::Active, format!("{} with {} tasks from {plan_path}", plan.name, plan.tasks.len()))
+            let tasks = counted(plan.tasks.len(), "task", "tasks");
+            ("RUN", Tone::Active, format!("{} with {tasks} from {plan_path}", plan.name))
         }
         RunEvent::AttemptsLost(lost) => {
             let text =
@@ -254,7 +256,8 @@ fn tell_run(fact: &RunEvent) -> Parts {
             "RECOVERED",
             Tone::Good,
             format!(
-                "{adopted} adopted, {finished} finished meanwhile, {orphaned_agents} lost, {events_reconciled} facts reconciled"
+                "{adopted} adopted, {finished} finished meanwhile, {orphaned_agents} lost, {} reconciled",
+                counted(*events_reconciled, "fact", "facts")
             ),
         ),
         RunEvent::StateReconciled { event_type, detail } => {
@@ -265,6 +268,7 @@ fn tell_run(fact: &RunEvent) -> Parts {
         RunEvent::SessionResume(resume) => {
             let again = match resume.tasks_to_revalidate {
                 0 => String::new(),
+                1 => ", 1 recent completion is checked again".to_owned(),
                 many => format!(", {many} recent completions are checked again"),
             };
             ("RESUMED", Tone::Active, format!("resume {} of this run{again}", resume.resume_count))
@@ -277,8 +281,8 @@ fn tell_run(fact: &RunEvent) -> Parts {
         }
         RunEvent::PlanReloaded(reload) => {
             let (added, changed, removed) = (reload.added.len(), reload.changed.len(), reload.removed.len());
-            let text =
-                format!("the operator changed the plan: {added} tasks added, {changed} changed, {removed} removed");
+            let added = counted(added, "task", "tasks");
+            let text = format!("the operator changed the plan: {added} added, {changed} changed, {removed} removed");
             ("RELOADED", Tone::Active, text)
         }
         RunEvent::RunFinished(Finish { outcome, complete, failed, skipped, unreachable }) => {

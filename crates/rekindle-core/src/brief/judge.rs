@@ -7,7 +7,7 @@ use super::facts::Facts;
 use super::rework::list;
 use crate::review::{GivenVerdict, Verdict};
 use crate::role::Role;
-use crate::text::one_line;
+use crate::text::{counted, one_line};
 
 /// Longest name of a kind of issue.
 const CATEGORY_MAX_BYTES: usize = 80;
@@ -45,7 +45,12 @@ fn signal(given: &GivenVerdict) -> &'static str {
 pub(crate) fn focus(facts: &Facts) -> String {
     let mut out = String::new();
     for area in &facts.review.focus {
-        let _ = writeln!(out, "- {} (missed {} times)", one_line(&area.category, CATEGORY_MAX_BYTES), area.misses);
+        let _ = writeln!(
+            out,
+            "- {} (missed {})",
+            one_line(&area.category, CATEGORY_MAX_BYTES),
+            counted(area.misses, "time", "times")
+        );
         for example in &area.examples {
             let _ = writeln!(out, "  for example: {example}");
         }

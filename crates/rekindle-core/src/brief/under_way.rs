@@ -24,7 +24,10 @@ const FINISHED_WORTH: u16 = 940;
 pub fn items(facts: &Facts) -> Vec<Item> {
     let told = facts.under_way.calls.iter().map(|call| item(call, facts.resumed));
     let left_out = (facts.under_way.left_out > 0).then(|| {
-        let words = format!("{} more calls are not named here: look at their effects", facts.under_way.left_out);
+        let words = match facts.under_way.left_out {
+            1 => "1 more call is not named here: look at its effects".to_owned(),
+            many => format!("{many} more calls are not named here: look at their effects"),
+        };
         Item::new(Section::UnderWay, FINISHED_WORTH, words)
     });
     left_out.into_iter().chain(told).collect()

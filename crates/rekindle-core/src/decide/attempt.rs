@@ -10,6 +10,7 @@ use crate::policy::{self, Next};
 use crate::report::Exit;
 use crate::state::{Attempt, AttemptPhase, State, Task, TaskState};
 use crate::strategy::Strategy;
+use crate::text;
 
 /// Longest wait for a byte of the model's answer. Providers send something at least every 15 seconds while a model thinks; this is
 /// six times as long.
@@ -287,7 +288,8 @@ pub(super) fn retry_or_end(step: &mut OpenStep<'_>, id: &TaskId, cause: &Cause, 
         return fail(step, id, "recovery_off", format!("{}; recovery is off", cause.words()));
     }
     if counted && task.tries() >= limit {
-        let told = format!("{}; {} of {limit} attempts used", failure_words(step, id, cause), task.tries());
+        let limit = text::counted(limit, "attempt", "attempts");
+        let told = format!("{}; {} of {limit} used", failure_words(step, id, cause), task.tries());
         let detail = unreported::detail(step, id, told);
         let reason = unreported::limit_reason(step, id, role, cause);
         return match (task.workflow.health, role.reviews()) {
@@ -311,7 +313,8 @@ pub(super) fn retry_or_end(step: &mut OpenStep<'_>, id: &TaskId, cause: &Cause, 
         (_, 0) => "at once".to_owned(),
         (_, wait_ms) => format!("after {}", duration::format(wait_ms)),
     };
-    let reason = format!("{}; {used} of {limit} attempts used, next {next}", failure_words(step, id, cause));
+    let limit = text::counted(limit, "attempt", "attempts");
+    let reason = format!("{}; {used} of {limit} used, next {next}", failure_words(step, id, cause));
     let not_before = (wait_ms > 0).then(|| step.now.plus_ms(wait_ms));
     step.emit_task(id, TaskEvent::TaskRequeued { cause: cause.clone(), counted, not_before, reason });
     split::suggest(step, id);

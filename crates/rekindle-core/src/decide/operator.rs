@@ -135,9 +135,12 @@ fn fail(step: &mut OpenStep<'_>, id: &TaskId, reason: String) -> Reply {
     if task.workflow.word == Some(Word::Failed) {
         return Reply::Already;
     }
-    let holder = task.holder;
+    let (holder, ended) = (task.holder, task.state.is_terminal());
+    if let Some(whole) = split::whole_that_went_on(step.state, id).filter(|_| ended) {
+        return Reply::Refused { reason: format!("task {id} is a part of {whole}, which is past it: fail {whole}") };
+    }
     skip_parts(step, id);
-    if step.state.tasks[id].state.is_terminal() {
+    if ended {
         // It had ended: this is another end, in an epoch of its own.
         reconcile::reopen(step, id, "given up by the operator".to_owned(), true);
     }

@@ -214,8 +214,8 @@ pub(super) fn send_back(step: &mut OpenStep<'_>, id: &TaskId, rework: Rework) {
         return step.emit_task(id, ReviewEvent::TaskRework(rework));
     }
     let issues = text::one_line(&rework.findings.issues.join("; "), OUTPUT_MAX_BYTES).to_string();
-    let detail =
-        format!("sent back by the {}: {issues}; {} of {limit} attempts used", source_words(&rework), task.attempts);
+    let limit = text::counted(limit, "attempt", "attempts");
+    let detail = format!("sent back by the {}: {issues}; {} of {limit} used", source_words(&rework), task.attempts);
     if task.workflow.health {
         // Should a person want another round, it begins with the repair.
         step.emit_task(id, ReviewEvent::TaskRework(rework));

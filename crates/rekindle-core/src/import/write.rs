@@ -7,6 +7,7 @@ use super::{
     Draft, EDGES_MAX, Format, ITEMS_MAX, ImportError, Imported, REMARKS_MAX, TEXT_MAX_BYTES, TITLE_MAX_BYTES,
     draft::{Item, Part, shown},
 };
+use crate::text::counted;
 use crate::{
     duration,
     ids::{NAME_MAX_BYTES, check_name, name_from},
@@ -44,7 +45,12 @@ pub(super) fn plan(format: Format, mut draft: Draft) -> Result<Imported, ImportE
     }
     let tasks = parsed.plan.map_or(0, |plan| plan.tasks.len());
     if tasks != count {
-        return Err(ImportError::Unusable(format!("{count} items of {} became {tasks} tasks", format.name())));
+        return Err(ImportError::Unusable(format!(
+            "{} of {} became {}",
+            counted(count, "item", "items"),
+            format.name(),
+            counted(tasks, "task", "tasks")
+        )));
     }
     let done = draft.items.iter().filter(|item| item.done).count();
     let checks = draft.items.iter().map(|item| item.accept.len()).sum();

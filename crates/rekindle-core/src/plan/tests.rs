@@ -3,6 +3,7 @@
 mod graphs;
 mod malformed;
 mod properties;
+mod readiness;
 mod shapes;
 mod written;
 

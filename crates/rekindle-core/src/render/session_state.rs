@@ -8,7 +8,7 @@ use super::{as_spoken, depth, in_plan_order, label, status_word};
 use crate::ids::AttemptId;
 use crate::review::Stage;
 use crate::state::{Attempt, AttemptPhase, State, TaskState};
-use crate::text::one_line;
+use crate::text::{counted, one_line};
 use crate::view;
 
 /// Longest file: it must fit into a context that has just been compacted. 10 KB in the smaller of the two readings.
@@ -48,13 +48,14 @@ fn head(state: &State) -> Option<String> {
     let in_progress = state.tasks.values().filter(|task| task.state == TaskState::InProgress).count();
     let _ = writeln!(
         out,
-        "- Progress: {} tasks complete, {in_progress} in progress, {} failed, {} skipped",
+        "- Progress: {} {} complete, {in_progress} in progress, {} failed, {} skipped",
         counts.progress(),
+        if counts.all == 1 { "task" } else { "tasks" },
         counts.failed,
         counts.skipped,
     );
     if run.resumes > 0 {
-        let _ = writeln!(out, "- Resumed: {} times", run.resumes);
+        let _ = writeln!(out, "- Resumed: {}", counted(run.resumes, "time", "times"));
     }
     if run.changed_plan.is_some() {
         out += "- The plan's file differs from the plan of this run.\n";

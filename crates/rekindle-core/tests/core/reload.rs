@@ -275,6 +275,30 @@ fn what_would_wait_for_itself_is_refused_whole() {
     assert_eq!(story.state, before, "nothing changed");
 }
 
+/// The simulator's seed 103290: the first part waited for itself, and the run never ended.
+#[test]
+fn a_whole_that_would_wait_for_its_own_part_is_refused() {
+    let mut story = Story::of(TWO);
+    story.order(Order::Split { task: task("T2"), subtasks: vec!["one".into(), "two".into()] });
+    for part in ["T2.1", "T2.2"] {
+        let after = Some(vec![task(part)]);
+        let step = edit(&mut story, "T2", TaskEdit { after, ..TaskEdit::default() });
+        let why = refused(&step);
+        assert!(why.contains("wait for itself") || why.contains("cycle"), "{part}: {why}");
+    }
+}
+
+/// The simulator's seed 201071: a part was failed while its whole was in review, and the whole was accepted all the same.
+#[test]
+fn a_part_whose_whole_is_past_it_is_not_failed_alone() {
+    let mut story = Story::of(TWO);
+    story.order(Order::Split { task: task("T2"), subtasks: vec!["one".into(), "two".into()] });
+    let fail = |id: &str| Order::Fail { task: task(id), reason: "given up".into() };
+    assert_eq!(story.order(Order::Complete { task: task("T2"), result: None }).reply, Reply::Accepted);
+    assert!(refused(&story.order(fail("T2.1"))).contains("a part of T2, which is past it: fail T2"));
+    assert_eq!(story.order(fail("T2")).reply, Reply::Accepted, "the whole can be");
+}
+
 #[test]
 fn parts_follow_the_blockers_of_their_whole() {
     let mut story = Story::of(TWO);

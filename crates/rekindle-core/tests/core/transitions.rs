@@ -36,7 +36,7 @@ fn a_claim_is_proven_before_a_task_is_complete() {
     attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"completed"}
     run_finished  {"complete":1,"failed":0,"outcome":"complete","skipped":0,"unreachable":0}
     -> LeaveWorkspace { attempt: AttemptId(1) }
-    -> TellEnd { text: "the run is over, complete: 1 of 1 tasks complete" }
+    -> TellEnd { text: "the run is over, complete: 1 of 1 task complete" }
     "#);
 }
 
@@ -78,7 +78,7 @@ fn an_exit_waits_for_the_checks_of_what_was_claimed() {
     attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"completed"}
     run_finished  {"complete":1,"failed":0,"outcome":"complete","skipped":0,"unreachable":0}
     -> LeaveWorkspace { attempt: AttemptId(1) }
-    -> TellEnd { text: "the run is over, complete: 1 of 1 tasks complete" }
+    -> TellEnd { text: "the run is over, complete: 1 of 1 task complete" }
     "#);
 }
 
@@ -347,7 +347,7 @@ fn a_task_lost_with_two_coordinators_is_set_aside() {
             run_finished  {"complete":0,"failed":1,"outcome":"failed","skipped":0,"unreachable":0}
             -> LeaveWorkspace { attempt: AttemptId(2) }
             -> AlertPerson { text: "task T1 failed: its agent was lost in 2 coordinator crashes: set aside for a person", choices: ["rekindle why T1", "rekindle task retry T1", "rekindle task skip T1", "rekindle task split T1 'FIRST PART' 'SECOND PART'", "clarify it: rekindle task edit T1 --text TEXT (or --timeout, --accept)"], task: Some(TaskId("T1")) }
-            -> TellEnd { text: "the run is over, failed: 0 of 1 tasks complete, 1 failed" }
+            -> TellEnd { text: "the run is over, failed: 0 of 1 task complete, 1 failed" }
             "#);
         }
         story.after_ms(600_000).input(Input::TimePassed);
@@ -502,7 +502,7 @@ fn without_recovery_the_first_failure_is_the_last() {
     run_finished  {"complete":0,"failed":1,"outcome":"failed","skipped":0,"unreachable":0}
     -> LeaveWorkspace { attempt: AttemptId(1) }
     -> AlertPerson { text: "task T1 failed: it crashed with exit code 1; recovery is off", choices: ["rekindle why T1", "rekindle task retry T1", "rekindle task skip T1", "rekindle task split T1 'FIRST PART' 'SECOND PART'", "clarify it: rekindle task edit T1 --text TEXT (or --timeout, --accept)"], task: Some(TaskId("T1")) }
-    -> TellEnd { text: "the run is over, failed: 0 of 1 tasks complete, 1 failed" }
+    -> TellEnd { text: "the run is over, failed: 0 of 1 task complete, 1 failed" }
     "#);
 }
 

@@ -5,6 +5,7 @@ use super::names;
 use super::refs::Move;
 use super::snapshot::Place;
 use super::{Repo, Result, Work};
+use rekindle_core::text::counted;
 
 /// Files that are named: more than a reader takes in.
 const FILES_MAX: usize = 60;
@@ -67,7 +68,7 @@ impl Repo {
         let mut lines: Vec<String> =
             pairs.take(FILES_MAX).map(|pair| format!("{}: {}", word(&pair[0]), pair[1])).collect();
         if more > 0 {
-            lines.push(format!("and {more} more files"));
+            lines.push(format!("and {}", counted(more, "more file", "more files")));
         }
         Ok(lines)
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use rekindle_core::guard::recovery::{Plan, Team};
 use rekindle_core::guard::session::Session;
+use rekindle_core::text::counted;
 use rekindle_core::view::RunRow;
 use serde_json::Value;
 
@@ -77,7 +78,8 @@ fn files(session: &Session, dir: &Path) -> Option<String> {
         0 => format!("Of the files changed, all {} are there", newest.len()),
         n => {
             let named = missing[..n.min(NAMED_MAX)].join(", ");
-            format!("Of the {} files changed, {n} are not there: {named}", newest.len())
+            let are = if n == 1 { "is" } else { "are" };
+            format!("Of {} changed, {n} {are} not there: {named}", counted(newest.len(), "file", "files"))
         }
     })
 }

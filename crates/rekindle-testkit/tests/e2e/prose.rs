@@ -107,6 +107,9 @@ fn a_check_that_fails_is_named_with_the_last_words() {
     // Behind every end and behind the failure, whatever the width of a line.
     let told = ended.err.lines().filter(|line| line.trim() == "its last words: \"All of it is done.\"");
     assert_eq!(told.count(), 4, "{ended:?}");
+    // One line about the start of each attempt and one about its end.
+    let about = |words: &str| ended.err.lines().filter(|line| line.contains(words)).count();
+    assert_eq!((about(" T1 work "), about("STARTED"), about("REKINDLE"), about("ENDED")), (7, 1, 2, 3), "{ended:?}");
     assert!(rig.ok(&["task", "show", "T1"]).contains("All of it is done."));
     assert_eq!(rig.status()["agents"][0]["last_words"], "All of it is done.");
     let alert = &rig.events_of("person_alerted")[0]["details"]["text"];

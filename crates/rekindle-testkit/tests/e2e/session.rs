@@ -168,7 +168,8 @@ fn an_allowance_that_speaks_for_one_agent_leaves_the_others_at_work() {
     rig.write("usage.sh", USAGE);
     rig.write("low", "3");
     allow_all(&rig, 2);
-    rig.finish();
+    let ended = rig.finish();
+    assert_eq!(ended.err.matches("times are in UTC").count(), 1, "the zone is named once: {}", ended.err);
     let closed = &rig.events_of("gate_closed")[0];
     assert_eq!(closed["details"]["account"], "one", "{}", rig.story());
     let dispatched = rig.events_of("developer_dispatched");
@@ -193,8 +194,11 @@ fn an_interrupt_while_it_waits_pauses_for_good_and_no_wait_ends_with_4() {
     rig.write("low", "600");
     let waiting = rig.run();
     rig.await_event("run_paused");
+    rig.until("its line", || waiting.said().contains("WAITING").then_some(()));
     waiting.signal(Signal::INT);
-    assert_eq!(waiting.end().code, Some(130), "{}", rig.story());
+    let ended = waiting.end();
+    assert_eq!(ended.code, Some(130), "{}", rig.story());
+    assert_eq!(ended.err.matches("times are in UTC").count(), 1, "{}", ended.err);
     assert_eq!(rig.status()["run"]["state"], "paused");
     rig.write("low", "600");
     let ended = rig.rekindle(&["run", "plan.md", "--no-wait"]);

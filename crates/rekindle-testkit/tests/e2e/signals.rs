@@ -149,7 +149,7 @@ fn a_detached_run_is_watched_followed_and_joined() {
     let (follow, view) = (follow.end(), view.end());
     assert_eq!((follow.code, view.code), (Some(0), Some(0)), "{follow:?} {view:?}");
     assert!(follow.out.contains("farewell"), "{follow:?}");
-    assert!(view.out.contains("1 of 1 tasks complete"), "{view:?}");
+    assert!(view.out.contains("1 of 1 task complete"), "{view:?}");
     // Once finished, the same command tells how it ended.
     let again = rig.run().end();
     assert_eq!(again.code, Some(0), "{again:?}");

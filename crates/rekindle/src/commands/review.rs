@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use rekindle_core::input::Order;
 use rekindle_core::review::{FocusArea, Verdict, focus_areas};
 use rekindle_core::role::Role;
+use rekindle_core::text::counted;
 use rekindle_engine::driver;
 use rekindle_engine::state_dir::StateDir;
 use rekindle_engine::store::SqliteReader;
@@ -76,7 +77,7 @@ fn focus(args: &FocusArgs, context: &Context) -> Result<Exit> {
         context.ui.say("critics have no additional focus areas");
     }
     for area in &learned.focus {
-        context.ui.line(&format!("{} (missed {} times)", area.category, area.misses))?;
+        context.ui.line(&format!("{} (missed {})", area.category, counted(area.misses, "time", "times")))?;
         for example in &area.examples {
             context.ui.line(&format!("   - {}", one_line(example)))?;
         }

@@ -6,6 +6,7 @@ use clap::Args;
 use rekindle_core::event::{AttemptEvent, Body, TaskEvent};
 use rekindle_core::ids::AttemptId;
 use rekindle_core::strategy::Strategy;
+use rekindle_core::text::counted;
 use rekindle_core::time::Time;
 use rekindle_core::view::{TaskRow, number_of};
 use rekindle_engine::last_output;
@@ -211,7 +212,7 @@ fn as_json(chapter: Chapter, number: Option<u32>) -> DecisionJson {
 fn heading(picture: &Picture, task: &TaskRow, context: &Context) -> Result<()> {
     let stands = standing::of(picture, task);
     let state = context.ui.paint().tone(stands.tone, stands.word);
-    let attempts = format!("{} of {} attempts used", task.attempts, task.attempt_limit);
+    let attempts = format!("{} of {} used", task.attempts, counted(task.attempt_limit, "attempt", "attempts"));
     context.ui.line(&format!("{} {}: {state}, {attempts}", task.id, one_line(&task.title)))?;
     if let Some(decided) = task.decided() {
         context.ui.line(decided)?;

@@ -4,6 +4,7 @@
 mod places;
 
 use maud::{Markup, html};
+use rekindle_core::text::counted;
 use rekindle_core::view::TaskRow;
 
 use self::places::{Band, Places};
@@ -43,10 +44,10 @@ pub(crate) fn graph(picture: &Picture, links: Links) -> Markup {
     let plan = layout(tasks);
     let places = Places::of(&plan);
     let about = format!(
-        "Graph of {} tasks with {} dependencies in {} layers",
-        tasks.len(),
-        plan.edges.len(),
-        plan.layers.len()
+        "Graph of {} with {} in {}",
+        counted(tasks.len(), "task", "tasks"),
+        counted(plan.edges.len(), "dependency", "dependencies"),
+        counted(plan.layers.len(), "layer", "layers")
     );
     html! {
         div.drawing tabindex="0" role="region" aria-label="Graph of dependencies" {

@@ -3,6 +3,7 @@
 
 use maud::{Markup, html};
 use rekindle_core::ids::TaskId;
+use rekindle_core::text::counted;
 use rekindle_core::time::Time;
 use rekindle_core::view::TaskRow;
 
@@ -60,8 +61,8 @@ pub(crate) fn timeline(picture: &Picture, links: Links) -> Markup {
     let (rows, height) = rows(tasks);
     let counts = picture.counts();
     let about = format!(
-        "Timeline of {} tasks over {}: {} complete, {} failed",
-        counts.all,
+        "Timeline of {} over {}: {} complete, {} failed",
+        counted(counts.all, "task", "tasks"),
         elapsed(picture.until().since_ms(picture.run.started_at)),
         counts.complete,
         counts.failed
@@ -329,7 +330,7 @@ fn words(span: &Span, free: Option<Time>, runs: Time, end: Time, fate: &Fate) ->
     }
     words += &format!("; from {}", date_time(span.begun_at));
     if span.more_marks > 0 {
-        words += &format!("; {} more marks", span.more_marks);
+        words += &format!("; {}", counted(span.more_marks, "more mark", "more marks"));
     }
     words
 }

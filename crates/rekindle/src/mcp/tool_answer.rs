@@ -4,6 +4,7 @@
 use rekindle_core::ids::TaskId;
 use rekindle_core::report::Evidence;
 use rekindle_core::text;
+use rekindle_core::text::counted;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use serde_json::{Value, json};
 
@@ -66,7 +67,7 @@ pub(super) fn evidence(task: &TaskId, seen: &Evidence) -> ToolAnswer {
     seen.checks.truncate(CHECKS_TOLD);
     let mut lines = story::of_checks(&seen);
     if left_out > 0 {
-        lines.push(format!("and {left_out} more checks"));
+        lines.push(format!("and {}", counted(left_out, "more check", "more checks")));
     }
     let message = format!(
         "task {task} is not complete: {complaint}\n\n{}\n\nRepair it, then call `task_done` for {task} again.",

@@ -62,6 +62,7 @@ pub(super) fn menu(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Mark
             (button(visit, picture, &Act::Edit(id.clone(), Box::new(other_checks())), "Change checks…"))
             (button(visit, picture, &Act::Stop(id.clone()), "Stop…"))
             (button(visit, picture, &Act::Done(id), "Complete…"))
+            (button(visit, picture, &Act::Resume, "Resume the run…"))
             @if let Some(agent) = agent { (button(visit, picture, &Act::Recover(agent), "Replace agent…")) }
         }
     }
@@ -143,15 +144,15 @@ fn undo(visit: &Visit<'_>, number: u64) -> Markup {
     }
 }
 
-/// Orders that can still be taken back, and a run that can continue.
-pub(super) fn waiting(visit: &Visit<'_>, picture: &Picture) -> Markup {
+/// Orders that can still be taken back. Answers stand with their questions, where those are on the page.
+pub(super) fn waiting(visit: &Visit<'_>, picture: &Picture, with_answers: bool) -> Markup {
+    let is_answer = |order: &Undoable| matches!(order, Undoable::Answer { .. });
     html! {
-        @for placed in &picture.run.placed {
+        @for placed in picture.run.placed.iter().filter(|placed| with_answers || !is_answer(&placed.order)) {
             p.placed data-key=(format!("placed-{}", placed.number)) role="status" {
                 "In a few seconds: " (one_line(&crate::story::person::order_words(&placed.order))) " " (undo(visit, placed.number))
             }
         }
-        (button(visit, picture, &Act::Resume, "Resume…"))
     }
 }
 

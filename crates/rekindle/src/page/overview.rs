@@ -41,9 +41,10 @@ pub(super) fn page(visit: &Visit<'_>) -> Result<Frame> {
         (strip(picture))
         div.acts {
             (acting::button(visit, picture, &Act::Pause, "Pause the run…"))
+            (acting::button(visit, picture, &Act::Resume, "Resume the run…"))
             (acting::button(visit, picture, &Act::Add(Addition::default()), "Add a task…"))
         }
-        (acting::waiting(visit, picture))
+        (acting::waiting(visit, picture, false))
         (result(picture))
         (failed(visit, picture))
         (inbox(visit, picture))

@@ -11,7 +11,7 @@ pub(super) fn page(visit: &Visit<'_>) -> Result<Frame> {
     let (open, answered): (Vec<_>, Vec<_>) = picture.questions.iter().partition(|question| question.answer.is_none());
     let body = html! {
         h1 { "Questions" }
-        (acting::waiting(visit, picture))
+        (acting::waiting(visit, picture, false))
         section #open aria-labelledby="open-title" {
             h2 #open-title { "Open " span.badge { (open.len()) } }
             @if open.is_empty() { p.dim { "No open question." } }

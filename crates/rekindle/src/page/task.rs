@@ -55,18 +55,20 @@ pub(super) fn page(visit: &Visit<'_>, id: &str) -> Result<Frame> {
 fn head(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Markup {
     let (standing, note) = parts::standing_of(picture, task);
     let question = standing::question_of(picture, task);
+    // What it waits for is linked right behind it.
+    let linked = standing.note.as_deref().is_some_and(|note| note.starts_with("after ")) && !task.blocked_by.is_empty();
     html! {
         p.crumb { a href=(visit.ways.to("/")) { "Tasks" } " / " (one_line(task.id.as_str())) (copy(task.id.as_str())) }
         h1 #task-title data-task=(task.id) data-state=(task.state) { (one_line(&task.title)) }
         p.facts {
-            (parts::stands(&standing)) " " span.note { (note) }
+            (parts::stands(&standing)) " " @if !linked { span.note { (note) } }
             @if !task.blocked_by.is_empty() { " " span.dim { "after " } @for before in &task.blocked_by { (task_link(&visit.ways, before.as_str())) " " } }
             @if let Some(parent) = &task.parent { " " span.dim { "part of " } (task_link(&visit.ways, parent.as_str())) }
             @if !task.parts.is_empty() { " " span.dim { "parts " } @for part in &task.parts { (task_link(&visit.ways, part.as_str())) " " } }
         }
         (acting::menu(visit, picture, task))
         @if let Some(question) = question { (acting::question(visit, question)) }
-        (acting::waiting(visit, picture))
+        (acting::waiting(visit, picture, question.is_none()))
         (acting::tell(visit, picture, task))
         @if let Some(result) = task.result.as_deref().filter(|_| task.state == "complete") {
             details open { summary { "Result" } p.result { (harmless(result)) } }

@@ -44,9 +44,9 @@ fn head(report: &Report) -> String {
     let mut out = format!("# {mark} {}: {}\n\n", text(&run.title, CELL_MAX_BYTES), text(&run.state, CELL_MAX_BYTES));
     let open = counts.open();
     out += &format!(
-        "**{} of {} tasks complete**, {} failed, {} skipped, {open} open; {} in {}.",
+        "**{} of {} complete**, {} failed, {} skipped, {open} open; {} in {}.",
         counts.complete,
-        counts.all,
+        counted(counts.all, "task", "tasks"),
         counts.failed,
         counts.skipped,
         counted(report.attempts, "attempt", "attempts"),

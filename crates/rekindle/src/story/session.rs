@@ -3,6 +3,7 @@
 use rekindle_core::activity::{Failure, Measure, Problem, Transcript, UnderWay};
 use rekindle_core::event::{CompactionNear, GateClosed, GateEvent, SessionClosed, SessionEvent};
 use rekindle_core::last_words;
+use rekindle_core::text::counted;
 use rekindle_core::time::Time;
 use rekindle_core::view::WaitRow;
 
@@ -69,9 +70,11 @@ pub(super) fn tell_gate(fact: &GateEvent, now: Time) -> Parts {
             };
             ("WAITS", Tone::Warning, format!("{}{who}", waits::waiting(&row_of(closed), now)))
         }
-        GateEvent::GateWidened { account, allowed } => {
-            ("WIDENED", Tone::Good, format!("{account} works again, {allowed} agents at once may use it"))
-        }
+        GateEvent::GateWidened { account, allowed } => (
+            "WIDENED",
+            Tone::Good,
+            format!("{account} works again, {} at once may use it", counted(*allowed, "agent", "agents")),
+        ),
         GateEvent::GateOpened { account } => ("OPENED", Tone::Good, format!("{account} no longer has to wait")),
     }
 }

@@ -3,6 +3,7 @@
 
 use rekindle_core::last_words;
 use rekindle_core::review::Verdict;
+use rekindle_core::text::counted;
 use rekindle_core::time::Time;
 use rekindle_core::view::{RunRow, TaskRow};
 use rekindle_engine::store::StoredEvent;
@@ -274,7 +275,7 @@ pub(super) fn of_diff(diff: Option<&Diff>) -> Vec<TextLine> {
     let mut lines = Vec::new();
     let (added, removed) = diff.files.iter().fold((0, 0), |sum, file| (sum.0 + file.added, sum.1 + file.removed));
     let many = diff.files.len() + diff.new_files.len();
-    title(&mut lines, &format!("{many} files, +{added} -{removed}, {}", diff.place));
+    title(&mut lines, &format!("{}, +{added} -{removed}, {}", counted(many, "file", "files"), diff.place));
     for file in &diff.files {
         let counts = format!("+{} -{}", file.added, file.removed);
         let note = file.note.as_ref().map(|note| format!(" ({})", one_line(note))).unwrap_or_default();

@@ -125,7 +125,7 @@ fn the_end_of_a_run_is_told_where_that_was_chosen() {
     let environment = told("all");
     let heard = || std::fs::read_to_string(environment.path("heard")).unwrap_or_default();
     until("an alert", || heard().ends_with('\n'));
-    assert_eq!(heard(), "finished the run is over, complete: 1 of 1 tasks complete\n");
+    assert_eq!(heard(), "finished the run is over, complete: 1 of 1 task complete\n");
     environment.output(&["run", "plan.md"]);
     environment.output(&["status"]);
     assert_eq!(heard().lines().count(), 1, "an end is told once");

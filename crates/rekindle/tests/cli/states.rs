@@ -97,8 +97,8 @@ fn events_are_told_in_words_and_whole_for_programs() {
     out|    26 03:04:28   LOOKED AT T2 developer-T2          its agent ended without a report: rekindle runs its checks
     out|    27 03:04:28  NOT PROVEN T2 developer-T2          check `make test` exited with 1
     out|    28 03:04:28       ENDED T2 developer-T2          exited_incomplete: it ended by itself before its work was complete; its last words: "The printer is done."
-    out|    29 03:04:28      FAILED T2 developer-T2          check_never_passed: it ended by itself before its work was complete; check `make test` exited with 1; 1 of 1 attempts used; its last words: "The printer is done."
-    out|    30 03:04:28       ALERT T2                       task T2 failed: it ended by itself before its work was complete; check `make test` exited with 1; 1 of 1 attempts used; its last words: "The printer is done."
+    out|    29 03:04:28      FAILED T2 developer-T2          check_never_passed: it ended by itself before its work was complete; check `make test` exited with 1; 1 of 1 attempt used; its last words: "The printer is done."
+    out|    30 03:04:28       ALERT T2                       task T2 failed: it ended by itself before its work was complete; check `make test` exited with 1; 1 of 1 attempt used; its last words: "The printer is done."
     out|    31 03:04:28    FINISHED                          1 complete, 1 failed, 0 skipped, 0 out of reach
     err| times are in UTC
     exit 0

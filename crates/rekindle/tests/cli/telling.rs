@@ -118,7 +118,7 @@ fn events_of_a_session_are_told_in_words() {
     let environment = Environment::new();
     limited(&environment, TWO_HOURS_MS);
     insta::assert_snapshot!(environment.run(&["events"]), @"
-    out|     1 03:04:06         RUN                          plan with 1 tasks from plan.md
+    out|     1 03:04:06         RUN                          plan with 1 task from plan.md
     out|     2 03:04:07 COORDINATOR                          process 100
     out|     3 03:04:07     STARTED T1 developer-T1          default, first attempt
     out|     4 03:04:07       BEGUN T1 developer-T1          attempt 1 starts

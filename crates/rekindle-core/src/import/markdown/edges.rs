@@ -71,7 +71,10 @@ pub(super) fn order(tree: &Tree<'_>, chosen: &Chosen, labels: &[Vec<Field>]) -> 
     if told && silent > 0 {
         order.notes.push((
             0,
-            format!("{silent} tasks say nothing about their order while the others do: they wait for nothing"),
+            match silent {
+                1 => "1 task says nothing about its order while the others do: it waits for nothing".to_owned(),
+                _ => format!("{silent} tasks say nothing about their order while the others do: they wait for nothing"),
+            },
         ));
     } else if !told && silent > 0 {
         order.notes.push((0, "tasks that say nothing about their order wait for the one before".to_owned()));

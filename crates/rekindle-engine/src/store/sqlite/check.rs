@@ -1,6 +1,7 @@
 //! Whether a database says what was written into it: SQLite's own check, the hash chain, every checksum. It owns what
 //! is looked at and how deep; what follows from a finding is left to `open`, `backup` and the caller of `verify`.
 
+use rekindle_core::text::counted;
 use rusqlite::Connection;
 
 use super::connect::fault;
@@ -93,7 +94,7 @@ fn follow_chain(conn: &Connection, from: u64, report: &mut Verification) -> Resu
         })
         .map_err(fault)?;
     if outside > 0 {
-        return Err(Error::Corrupt(format!("{outside} events are outside the chain")));
+        return Err(Error::Corrupt(format!("{} outside the chain", counted(outside, "event is", "events are"))));
     }
     Ok(())
 }

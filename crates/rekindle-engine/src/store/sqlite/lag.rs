@@ -3,6 +3,7 @@
 use super::{SqliteReader, shadow};
 use crate::state_dir::StateDir;
 use crate::store::{Error, Head, Read};
+use rekindle_core::text::counted;
 
 /// What is wrong with a database beside its log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,8 +19,12 @@ pub enum Lag {
 impl std::fmt::Display for Lag {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Missing { events } => write!(f, "the database is missing, and its log holds {events} events"),
-            Self::Behind { events } => write!(f, "the database is behind its log by {events} events"),
+            Self::Missing { events } => {
+                write!(f, "the database is missing, and its log holds {}", counted(*events, "event", "events"))
+            }
+            Self::Behind { events } => {
+                write!(f, "the database is behind its log by {}", counted(*events, "event", "events"))
+            }
             Self::Differs { seq } => write!(f, "the database differs from its log at event {seq}"),
         }
     }

@@ -7,6 +7,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rekindle_core::ids::AttemptId;
+use rekindle_core::text::counted;
 use rekindle_engine::git;
 use rekindle_engine::store::{Hash, StoredEvent, Stream};
 use serde::{Deserialize, Serialize};
@@ -207,10 +208,8 @@ fn gather(spec: &Spec, project: &Project, evidence: &mut Evidence) -> Result<()>
         // The last line may have been printed and not been written down.
         let whole = stored.len() >= printed.len() && stored.len() <= printed.len() + 1;
         if !whole || stored.iter().zip(&printed).any(|(stored, printed)| *stored != printed.as_str()) {
-            let (printed, stored) = (printed.len(), stored.len());
-            evidence
-                .garbled
-                .push(format!("bundle {bundle}: {printed} lines printed, {stored} kept, or different ones"));
+            let (printed, stored) = (counted(printed.len(), "line", "lines"), stored.len());
+            evidence.garbled.push(format!("bundle {bundle}: {printed} printed, {stored} kept, or different ones"));
         }
     }
     Ok(())

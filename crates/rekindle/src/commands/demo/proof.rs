@@ -6,6 +6,7 @@ use crate::commands::Context;
 use crate::error::Result;
 use crate::project::Project;
 use crate::view::View;
+use rekindle_core::text::counted;
 
 /// What must be in the log, and what it shows.
 const PROMISES: &[(&str, &str)] = &[
@@ -42,9 +43,9 @@ pub(super) fn show(context: &Context, project: &Project) -> Result<bool> {
     let long = attempts.iter().filter(|attempt| attempt.name.as_str() == "developer-long").count();
     all &= long == 1 && run.row.state == "complete";
     context.ui.line(&format!(
-        "  {} tasks complete with {} attempts; the slow one needed {long}.",
-        run.tasks()?.len(),
-        attempts.len()
+        "  {} complete with {}; the slow one needed {long}.",
+        counted(run.tasks()?.len(), "task", "tasks"),
+        counted(attempts.len(), "attempt", "attempts")
     ))?;
     Ok(all)
 }

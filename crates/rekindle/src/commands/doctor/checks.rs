@@ -1,5 +1,6 @@
 //! What the doctor looks at: the machine, the state directory, the configuration. It changes nothing.
 
+use rekindle_core::text::counted;
 use rekindle_core::time::Time;
 use rekindle_engine::alert::webhook;
 use rekindle_engine::state_dir::{self, StateDir};
@@ -113,7 +114,8 @@ fn store(dir: &StateDir) -> Finding {
     let verified = SqliteReader::open(dir).and_then(|reader| reader.verify(0));
     match verified {
         Ok(found) if found.ok() => {
-            ok("store", &format!("{} events and {} log lines verified", found.events, found.lines))
+            let events = counted(found.events, "event", "events");
+            ok("store", &format!("{events} and {} verified", counted(found.lines, "log line", "log lines")))
         }
         Ok(found) => Finding {
             hint: Some("repair it by continuing the run: rekindle resume".to_owned()),

@@ -9,6 +9,7 @@ use std::sync::mpsc::{SyncSender, TrySendError};
 
 use rekindle_core::event::PauseReason;
 use rekindle_core::state::RunPhase;
+use rekindle_core::text::counted;
 use rekindle_engine::coordinator::{Coordinator, Error, Notice, Setup};
 use rekindle_engine::driver::Message;
 use rekindle_engine::store::OpenReport;
@@ -160,9 +161,14 @@ fn tell_repairs(context: &Context, report: &OpenReport) {
             .warn(&format!("the store was damaged ({}) and has been repaired; damaged files: {kept}", repaired.why));
     }
     if report.replayed > 0 {
-        context
-            .ui
-            .warn(&format!("{} events that the database had lost were taken from the shadow log", report.replayed));
+        context.ui.warn(&format!(
+            "{} from the shadow log",
+            counted(
+                report.replayed,
+                "event that the database had lost was taken",
+                "events that the database had lost were taken"
+            )
+        ));
     }
     if let Some(seq) = report.lost_after {
         context.ui.warn(&format!("events after {seq} are known to have existed and could not be brought back"));

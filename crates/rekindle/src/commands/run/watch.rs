@@ -5,6 +5,7 @@
 mod live;
 mod summary;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -28,7 +29,7 @@ use crate::picture::{Picture, RunReader};
 use crate::project::Project;
 use crate::story::blocks::{self, Names};
 use crate::story::{self, Told};
-use crate::ui::{StatusLine, Tone, Ui, elapsed, harmless, near_time, one_line, pause};
+use crate::ui::{StatusLine, Tone, Ui, elapsed, harmless, near_time, one_line, pause, zone_line};
 use crate::view::View;
 
 pub(crate) use self::summary::{summary, summary_of};
@@ -141,6 +142,10 @@ struct Screen {
     seen: Option<u64>,
     /// The resume that was told of: once for each wait, a terminal counts it down besides.
     told_wait: Option<Time>,
+    /// Whether the zone of the times was named: once is enough.
+    told_zone: bool,
+    /// Tasks whose agents ended without a report and whose checks run: what those say stands in the line about the end.
+    looked_at: BTreeSet<String>,
     /// When something was last printed or drawn.
     spoke: Time,
     live: Live,
@@ -151,7 +156,18 @@ impl Screen {
     fn new(ui: Ui, project: &Project, progress: Progress, alerts: Channels) -> Self {
         let (live, eye) = (Live::new(&ui, progress), RunReader::new(project, None));
         let spoke = clock::wall();
-        Self { ui, progress, eye, seen: None, told_wait: None, spoke, live, alerts }
+        Self {
+            ui,
+            progress,
+            eye,
+            seen: None,
+            told_wait: None,
+            told_zone: false,
+            looked_at: BTreeSet::new(),
+            spoke,
+            live,
+            alerts,
+        }
     }
 
     /// Shows what is new. A coordinator that has just begun may have no run yet.
@@ -167,7 +183,12 @@ impl Screen {
         let fresh = self.fresh()?;
         let waits = Some(&picture.run).filter(|row| row.state == "waiting").and_then(|row| row.resumes_at);
         let wait = waits.filter(|until| self.told_wait != Some(*until));
-        let mut shown = self.lines(&picture, &fresh, wait);
+        let folded: BTreeSet<u64> = fresh.iter().filter(|event| self.folds(event)).map(|event| event.seq).collect();
+        let mut shown = self.lines(&picture, &fresh, wait, &folded);
+        if !self.told_zone && (wait.is_some() || fresh.iter().any(|event| event.kind == "gate_closed")) {
+            self.told_zone = true;
+            shown.push(format!("{BELOW}{}", zone_line(now)));
+        }
         self.told_wait = waits;
         if self.progress == Progress::None {
             shown.clear();
@@ -229,13 +250,34 @@ impl Screen {
         self.ui.rendered(&StatusLine { verb, tone: *tone, elapsed_ms, progress, task, text })
     }
 
+    /// Whether an event is told by the line that follows it: an agent ended without a report, its checks are run and fail, and the
+    /// line about the end of its attempt says all of that.
+    fn folds(&mut self, event: &StoredEvent) -> bool {
+        let task = event.task.clone().unwrap_or_default();
+        match story::body(event) {
+            Some(Body::Task(TaskEvent::TaskClaimed { door: Channel::Unreported, .. })) => {
+                self.looked_at.insert(task);
+                true
+            }
+            Some(Body::Task(TaskEvent::ChecksFinished { passed, .. })) => self.looked_at.remove(&task) && !passed,
+            _ => false,
+        }
+    }
+
     /// A line or a block for every event that matters, and one for a wait that has begun.
-    fn lines(&self, picture: &Picture, fresh: &[StoredEvent], wait: Option<Time>) -> Vec<String> {
+    fn lines(
+        &self,
+        picture: &Picture,
+        fresh: &[StoredEvent],
+        wait: Option<Time>,
+        folded: &BTreeSet<u64>,
+    ) -> Vec<String> {
         let state_file = self.eye.project().state_file();
         let names = Names { state_file: &state_file, plan_file: &picture.run.plan_path };
         let line = |told: &Told, time: Time, task: &str| self.line(picture, told, time, task);
         let mut shown = self.complaints();
-        for (place, event) in fresh.iter().enumerate().filter(|(_, event)| matters(event)) {
+        let shows = |event: &StoredEvent| matters(event) && !folded.contains(&event.seq);
+        for (place, event) in fresh.iter().enumerate().filter(|(_, event)| shows(event)) {
             let before = place.checked_sub(1).and_then(|place| fresh.get(place));
             if let Some(block) = story::body(event).and_then(|body| blocks::block(&body, names)) {
                 // Who paused it, and what a second Ctrl-C does, stands only in the line.

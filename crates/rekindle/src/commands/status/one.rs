@@ -2,6 +2,7 @@
 
 use rekindle_core::ids::TaskId;
 use rekindle_core::last_words;
+use rekindle_core::text::counted;
 use rekindle_core::view::{AttemptRow, number_of};
 
 use crate::commands::Context;
@@ -14,7 +15,7 @@ pub(super) fn show(picture: &Picture, id: &TaskId, context: &Context) -> Result<
     let Some(task) = picture.task(id.as_str()) else { return Ok(()) };
     let (ui, paint) = (&context.ui, context.ui.paint());
     let stands = standing::of(picture, task);
-    let used = format!("{} of {} attempts used", task.attempts, task.attempt_limit);
+    let used = format!("{} of {} used", task.attempts, counted(task.attempt_limit, "attempt", "attempts"));
     ui.line(&format!("{id} {}: {}, {used}", one_line(&task.title), paint.tone(stands.tone, stands.word)))?;
     if let Some(note) = stands.note {
         ui.line(&one_line(&note))?;

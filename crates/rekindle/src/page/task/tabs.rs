@@ -5,6 +5,7 @@ use std::io::Read;
 use maud::{Markup, html};
 use rekindle_core::report::{CheckResult, Evidence, Origin};
 use rekindle_core::review::{GivenVerdict, Verdict};
+use rekindle_core::text::counted;
 use rekindle_core::time::Time;
 use rekindle_core::view::TaskRow;
 
@@ -38,7 +39,7 @@ pub(super) fn why(visit: &Visit<'_>, task: &TaskRow) -> Result<Markup> {
             " " a href=(visit.ways.with("/events", &[("task", task.id.as_str())])) { "Its events" }
         }
         @if all.is_empty() { p { "Nothing was decided about it yet." } }
-        @if skipped > 0 { p.dim { (skipped) " earlier ones are left out here." } }
+        @if skipped > 0 { p.dim { (counted(skipped, "earlier one is", "earlier ones are")) " left out here." } }
         ol.story { @for chapter in &all[skipped..] {
             @let told = story::tell(&chapter.event);
             li data-key=(chapter.event.seq) {
@@ -140,7 +141,7 @@ pub(super) fn diff(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Resu
         shown.push(file_of(at, file, many));
     }
     Ok(html! {
-        p { strong { (diff.files.len()) " files " } span.t-good { "+" (added) } " " span.t-error { "−" (removed) } " " span.dim { (diff.place) } }
+        p { strong { (counted(diff.files.len(), "file", "files")) " " } span.t-good { "+" (added) } " " span.t-error { "−" (removed) } " " span.dim { (diff.place) } }
         ul.files {
             @for (at, file) in diff.files.iter().enumerate() {
                 li { a href=(format!("#file-{at}")) { (file.path) } " " span.t-good.num { "+" (file.added) } " " span.t-error.num { "−" (file.removed) } }
@@ -161,7 +162,7 @@ fn file_of(at: usize, file: &FileDiff, many: usize) -> Markup {
                     @let class = match line.kind { LineKind::Hunk => "hunk", LineKind::Added => "add", LineKind::Removed => "del", LineKind::Same => "" };
                     div class=(class) { span.sign { (line.kind.sign()) } (line.text) }
                 }
-                @if many < file.lines.len() { div.hunk { (file.lines.len() - many) " more lines" } }
+                @if many < file.lines.len() { div.hunk { (counted(file.lines.len() - many, "more line", "more lines")) } }
             }
         }
     }

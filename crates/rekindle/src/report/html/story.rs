@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use rekindle_core::last_words;
 use rekindle_core::report::CheckResult;
+use rekindle_core::text::counted;
 use rekindle_core::time::Time;
 use rekindle_core::view::TaskRow;
 
@@ -45,7 +46,7 @@ pub(super) fn section(task: &TaskReport, picture: &Picture, newest: &Newest) -> 
                 details open[failed] {
                     summary { (newest.chapters.len()) " decisions and facts" }
                     @if newest.left_out > 0 {
-                        p.dim { (newest.left_out) " earlier ones are left out: " code { "rekindle why " (row.id) } }
+                        p.dim { (counted(newest.left_out, "earlier one is", "earlier ones are")) " left out: " code { "rekindle why " (row.id) } }
                     }
                     ol.story { @for chapter in &newest.chapters { (told(chapter)) } }
                 }
@@ -85,7 +86,7 @@ fn heading(row: &TaskRow, picture: &Picture) -> Markup {
             span class=(class_of(stands.tone)) { "(" (stands.word) ")" }
         }
         p.dim {
-            (row.attempts) " of " (row.attempt_limit) " attempts"
+            (row.attempts) " of " (counted(row.attempt_limit, "attempt", "attempts"))
             @if !row.blocked_by.is_empty() {
                 " · after "
                 @for (at, before) in row.blocked_by.iter().enumerate() { @if at > 0 { ", " } (super::task_link(before.as_str())) }
@@ -197,7 +198,7 @@ fn told(chapter: &Chapter) -> Markup {
             b class=(class_of(told.tone)) { (told.verb) } " "
             @if let Some(agent) = &chapter.event.agent { span.dim { (words(agent)) ": " } }
             (words(&told.text))
-            @if !lines.is_empty() { pre { (lines.join("\n")) @if more > 0 { "\n… " (more) " more lines" } } }
+            @if !lines.is_empty() { pre { (lines.join("\n")) @if more > 0 { "\n… " (counted(more, "more line", "more lines")) } } }
         }
     }
 }

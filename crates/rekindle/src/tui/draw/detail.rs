@@ -4,6 +4,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
+use rekindle_core::text::counted;
 
 use super::super::app::{App, Focus};
 use super::super::asked;
@@ -58,14 +59,14 @@ fn place(app: &App, width: usize) -> String {
     if app.tab != Tab::Log {
         let rows = app.pane.rows(width.max(1), app.log.wrap, app.log.times).len();
         return match app.pane.filter.text() {
-            "" => format!(" {} lines ", rows),
-            filter => format!(" /{} · {rows} lines ", one_line(filter)),
+            "" => format!(" {} ", counted(rows, "line", "lines")),
+            filter => format!(" /{} · {} ", one_line(filter), counted(rows, "line", "lines")),
         };
     }
     let Some(count) = app.log.count else { return String::new() };
     let found = if app.log.words.is_empty() { String::new() } else { format!("/{} · ", one_line(&app.log.words)) };
     match app.log.unseen() {
-        0 if app.log.follow => format!(" {found}{count} lines, following "),
+        0 if app.log.follow => format!(" {found}{}, following ", counted(count, "line", "lines")),
         0 => format!(" {found}line {} of {count} ", (app.log.top + 1).min(count)),
         new => format!(" {found}line {} of {count} · ↓ {new} new ", (app.log.top + 1).min(count)),
     }

@@ -1,5 +1,6 @@
 //! How a run stands when `run` ends: what failed first, then what needs a person, then what was recovered and the count.
 
+use rekindle_core::text::counted;
 use rekindle_core::view::Counts;
 use rekindle_engine::clock;
 
@@ -47,8 +48,14 @@ pub(crate) fn summary_of(context: &Context, run: &RunView<'_>) -> Result<()> {
     let tokens = if spent.tokens > 0 { format!("; {} tokens", short_count(spent.tokens)) } else { String::new() };
     let cost = spent.cost_usd.map(|cost| format!(", {}", dollars(cost))).unwrap_or_default();
     ui.line(&format!(
-        "{} {}: {} of {} tasks complete, {} failed, {} skipped, {left} open; {} attempts, {lost} of them replaced or stopped{tokens}{cost}; {took}",
-        run.row.plan, run.row.state, counts.complete, counts.all, counts.failed, counts.skipped, attempts.len(),
+        "{} {}: {} of {} complete, {} failed, {} skipped, {left} open; {}, {lost} of them replaced or stopped{tokens}{cost}; {took}",
+        run.row.plan,
+        run.row.state,
+        counts.complete,
+        counted(counts.all, "task", "tasks"),
+        counts.failed,
+        counts.skipped,
+        counted(attempts.len(), "attempt", "attempts"),
     ))?;
     for (nth, line) in result::of(&context.project, &run.row, &tasks).iter().flat_map(RunResult::lines).enumerate() {
         ui.line(&format!("{:<9}{line}", if nth == 0 { "result" } else { "" }))?;
