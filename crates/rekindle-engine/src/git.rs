@@ -37,9 +37,9 @@ mod submodule;
 mod torn;
 mod workspace;
 
-pub use beside::ignored_matching;
+pub use beside::{ignored_matching, tracked};
 pub use branch::{Base, Start};
-pub use by_checks::Untracked;
+pub use by_checks::{Beside, Untracked};
 pub use call::{ask, ask_within};
 pub use diff::{Changes, ChangesIn};
 pub use land::{Counted, Form, Prepared, Ready, Trial};

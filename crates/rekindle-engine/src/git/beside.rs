@@ -41,3 +41,9 @@ pub fn ignored_matching(dir: &Path, patterns: &str) -> Result<Vec<PathBuf>> {
     let ignored: BTreeSet<PathBuf> = records(&all).map(call::path).collect();
     Ok(records(&named).map(call::path).filter(|path| ignored.contains(path)).collect())
 }
+
+/// The files below a directory that git has.
+pub fn tracked(dir: &Path) -> Result<BTreeSet<PathBuf>> {
+    let listed = Call::new(dir).files().args(["ls-files", "--cached", "-z"]).ok()?;
+    Ok(records(&listed).map(call::path).collect())
+}

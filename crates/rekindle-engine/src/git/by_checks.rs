@@ -17,8 +17,36 @@ use super::{Checkout, Error, Repo, Result, Work};
 /// The list, in the worktree's git directory: path, modification time and size, each ended by a zero byte.
 const LIST: &str = "rekindle-made-by-checks";
 
-/// Files that are listed. A check that makes more has made a build, and what is a result cannot be told from it.
-const FILES_MAX: usize = 20_000;
+/// Files that are listed. With more of them nothing is left out: what is a result cannot be told from the rest.
+const FILES_MAX: usize = 100_000;
+
+/// Where tools keep what they can make again. While an agent is at work, only these count as a check's: anything else that appears
+/// meanwhile may be the agent's.
+const CACHES: &[&str] = &[
+    "__pycache__",
+    ".pytest_cache",
+    ".mypy_cache",
+    ".ruff_cache",
+    ".tox",
+    ".nox",
+    ".hypothesis",
+    ".eggs",
+    ".cache",
+    ".nyc_output",
+    ".turbo",
+    ".gradle",
+    ".ccache",
+    "htmlcov",
+];
+
+/// Who may have written files besides a check or a set-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beside {
+    /// Nobody: no agent has begun.
+    Nobody,
+    /// An agent that has claimed its task and still lives.
+    Agent,
+}
 
 /// What tells whether a file was changed since.
 type Stamp = String;
@@ -37,18 +65,19 @@ impl Work {
     }
 
     /// Puts down what is there after the checks and was not before.
-    pub fn made_by_checks(&self, key: &str, before: &Untracked) -> Result<()> {
+    pub fn made_by_checks(&self, key: &str, before: &Untracked, beside: Beside) -> Result<()> {
         let Some(at) = self.checkout(Place::Own, key)? else { return Ok(()) };
         let known = listed(&at);
         let mut made = known.clone();
         for (path, stamp) in self.repo.untracked(&at)? {
             // A file of an earlier check that only checks have touched since is theirs still.
             let was = before.0.get(&path);
-            if was.is_none() || was == known.get(&path) {
+            let is_new = was.is_none() && (beside == Beside::Nobody || is_cache(&path));
+            if is_new || was.is_some() && was == known.get(&path) {
                 made.insert(path, stamp);
             }
         }
-        if made == known || made.len() > FILES_MAX {
+        if made == known {
             return Ok(());
         }
         let record =
@@ -59,19 +88,34 @@ impl Work {
 }
 
 impl Repo {
-    /// Takes what checks made out of an index in which everything is staged. What the last commit has stays in it.
-    pub(super) fn unstage_made(&self, at: &Checkout, head: Option<&str>, declared: &BTreeSet<PathBuf>) -> Result<()> {
+    /// What somebody has added to the index themselves: that is no check's.
+    pub(super) fn added(&self, at: &Checkout) -> Result<BTreeSet<PathBuf>> {
+        let listed = self.look_at(at).args(["ls-files", "--cached", "-z"]).ok()?;
+        Ok(records(&listed).map(call::path).collect())
+    }
+
+    /// Takes what checks made out of an index in which everything is staged. What the last commit has stays in it, and so does what
+    /// was in the index before.
+    pub(super) fn unstage_made(
+        &self,
+        at: &Checkout,
+        head: Option<&str>,
+        kept: &BTreeSet<PathBuf>,
+        declared: &BTreeSet<PathBuf>,
+    ) -> Result<()> {
         let made = listed(at);
-        if made.is_empty() {
-            return Ok(());
-        }
         let from = head.map_or_else(|| self.empty_tree(), |head| Ok(head.to_owned()))?;
         let arguments = ["diff-index", "--cached", "--name-only", "--diff-filter=A", "--no-renames", "-z", &from];
         let added = self.call_at(at).args(arguments).ok()?;
         let mut names = Vec::new();
         for path in records(&added).map(call::path) {
-            let unchanged = made.get(&path).is_some_and(|known| stamp(&at.dir.join(&path)).as_ref() == Some(known));
-            if unchanged && !declared.iter().any(|artifact| path.starts_with(artifact)) {
+            let file = at.dir.join(&path);
+            let unchanged = made.get(&path).is_some_and(|known| stamp(&file).as_ref() == Some(known));
+            // A link that a set-up made to the person's own checkout would lead to itself there.
+            let leads_home = std::fs::read_link(&file).is_ok_and(|to| to.starts_with(&self.top));
+            if leads_home
+                || unchanged && !kept.contains(&path) && !declared.iter().any(|artifact| path.starts_with(artifact))
+            {
                 names.extend([path.as_os_str().as_bytes(), b"\0"].concat());
             }
         }
@@ -84,8 +128,12 @@ impl Repo {
     fn untracked(&self, at: &Checkout) -> Result<BTreeMap<PathBuf, Stamp>> {
         let arguments = ["ls-files", "--others", "--exclude-standard", "-z"];
         let listed = self.call_at(at).args(arguments).ok()?;
-        let files = records(&listed).map(call::path).take(FILES_MAX);
-        Ok(files.filter_map(|path| Some((path.clone(), stamp(&at.dir.join(path))?))).collect())
+        let files: Vec<PathBuf> = records(&listed).map(call::path).collect();
+        if files.len() > FILES_MAX {
+            let said = format!("there are more than {FILES_MAX} new files");
+            return Err(Error::Failed { what: "ls-files".to_owned(), said });
+        }
+        Ok(files.into_iter().filter_map(|path| Some((path.clone(), stamp(&at.dir.join(path))?))).collect())
     }
 }
 
@@ -98,5 +146,12 @@ fn listed(at: &Checkout) -> BTreeMap<PathBuf, Stamp> {
 
 fn stamp(path: &Path) -> Option<Stamp> {
     let meta = path.symlink_metadata().ok()?;
-    Some(format!("{}.{}.{}", meta.mtime(), meta.mtime_nsec(), meta.len()))
+    let (mode, inode, size) = (meta.mode(), meta.ino(), meta.len());
+    // The time of the last change cannot be set by anybody.
+    Some(format!("{}.{}.{mode}.{inode}.{size}", meta.ctime(), meta.ctime_nsec()))
+}
+
+fn is_cache(path: &Path) -> bool {
+    let compiled = path.extension().is_some_and(|extension| extension == "pyc");
+    compiled || path.iter().any(|part| part.to_str().is_some_and(|part| CACHES.contains(&part)))
 }

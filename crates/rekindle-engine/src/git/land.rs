@@ -14,6 +14,9 @@ const CHECKOUT_MS: u64 = 1_800_000;
 /// The trailer by which a squashed result is recognised.
 const TRAILER: &str = "Rekindle-Landed";
 
+/// The name of a trial's checkout, with the process that tries.
+const TRIAL: &str = "landing-";
+
 /// Files that an error names.
 const NAMED_MAX: usize = 20;
 
@@ -41,6 +44,8 @@ pub enum Prepared {
     Conflict {
         files: Vec<String>,
     },
+    /// Its commits one by one are not all of it: a merge holds changes of its own.
+    Incomplete,
     Ready(Ready),
 }
 
@@ -65,6 +70,8 @@ pub struct Counted {
     pub deletions: u64,
     /// Everything in it is in the person's HEAD.
     pub taken: bool,
+    /// The newest commit.
+    pub tip: String,
 }
 
 impl Work {
@@ -78,7 +85,7 @@ impl Work {
         let from = base.map_or_else(|| self.repo.empty_tree(), Ok)?;
         let call = self.repo.call().args(["diff-tree", "-r", "--no-renames", "--numstat", "-z", &from, &tip]);
         let listed = call.files().ok()?;
-        let mut counted = Counted { commits, taken, ..Counted::default() };
+        let mut counted = Counted { commits, taken, tip: tip.clone(), ..Counted::default() };
         for file in records(&listed) {
             let mut fields = file.split(|byte| *byte == b'\t');
             counted.files += 1;
@@ -107,7 +114,14 @@ impl Work {
     }
 
     /// Makes what is to be landed in a branch. Nothing of the person's changes. Fails when there is no such branch, or git fails.
-    pub fn prepare_landing(&self, into: &str, form: Form, base: Option<&str>, message: &str) -> Result<Prepared> {
+    /// `base` is where the run began, `since` what of it was landed before.
+    pub fn prepare_landing(
+        &self,
+        into: &str,
+        form: Form,
+        (base, since): (Option<&str>, Option<&str>),
+        message: &str,
+    ) -> Result<Prepared> {
         let name = format!("{HEADS}{into}");
         let target = self.repo.commit(&name)?.ok_or_else(|| Error::NoBranch(into.to_owned()))?;
         let tip = self.tip(None, &mut Vec::new())?;
@@ -117,7 +131,12 @@ impl Work {
         if self.repo.contains(&target, &tip)? {
             return Ok(Prepared::Already);
         }
-        if self.is_squashed_in(&target, &tip)? || self.is_picked_in(&target, &tip)? {
+        if self.is_squashed_in(&target, &tip)? {
+            return Ok(Prepared::Already);
+        }
+        // What was landed as other commits is no difference: it is merged from where it was landed.
+        let merged = self.repo.merged_tree(&target, &tip, since)?;
+        if merged.as_ref().is_ok_and(|tree| self.repo.tree(&target).is_ok_and(|own| own == *tree)) {
             return Ok(Prepared::Already);
         }
         let moved = !self.repo.contains(&tip, &target)?;
@@ -125,16 +144,18 @@ impl Work {
         if form == Form::Plain && !moved {
             return Ok(ready(tip.clone()));
         }
+        let tree = match merged {
+            Ok(tree) => tree,
+            Err(files) => return Ok(Prepared::Conflict { files }),
+        };
         if form == Form::Rebase {
-            return Ok(match self.rebased(&target, &tip)? {
+            return Ok(match self.rebased(&target, &tip, since)? {
+                // What somebody did in a merge belongs to no commit of its own, and a rebase leaves it out.
+                Ok(commit) if self.repo.tree(&commit)? != tree => Prepared::Incomplete,
                 Ok(commit) => ready(commit),
                 Err(files) => Prepared::Conflict { files },
             });
         }
-        let tree = match self.repo.merged_tree(&target, &tip)? {
-            Ok(tree) => tree,
-            Err(files) => return Ok(Prepared::Conflict { files }),
-        };
         let text = format!("{}\n\n{TRAILER}: {tip}\nRekindle-Run: {}\n", message.trim_end(), self.run);
         let parents: &[&str] = if form == Form::Squash { &[&target] } else { &[&target, &tip] };
         Ok(ready(self.repo.commit_tree(&tree, parents, &text)?))
@@ -148,20 +169,17 @@ impl Work {
         Ok(!call.args(["--fixed-strings", "--grep", &wanted, &range, "--"]).ok()?.is_empty())
     }
 
-    /// Whether a branch has every single commit of a result.
-    fn is_picked_in(&self, target: &str, tip: &str) -> Result<bool> {
-        let range = format!("{target}...{tip}");
-        let options = ["rev-list", "--count", "--cherry-pick", "--right-only", "--no-merges", &range];
-        let plain = number(&self.repo.call().args(options).files().line()?);
-        let all = ["rev-list", "--count", "--no-merges", &format!("{target}..{tip}")];
-        Ok(plain == 0 && number(&self.repo.call().args(all).line()?) > 0)
-    }
-
     /// The commits of a result one after the other on top of a branch, or the files that contradict it.
-    fn rebased(&self, target: &str, tip: &str) -> Result<std::result::Result<String, Vec<String>>> {
+    fn rebased(
+        &self,
+        target: &str,
+        tip: &str,
+        since: Option<&str>,
+    ) -> Result<std::result::Result<String, Vec<String>>> {
         let trial = self.trial(tip)?;
         let at = &trial.at;
-        let call = self.repo.call_at(at).args(["rebase", "--quiet", "--empty=drop", "--no-autosquash", target]);
+        let options = ["rebase", "--quiet", "--empty=drop", "--no-autosquash", "--no-update-refs", "--onto", target];
+        let call = self.repo.call_at(at).args(options).arg(since.unwrap_or(target));
         let answer = self.repo.authored(call).run()?;
         if answer.code == 0 {
             return self.repo.look_at(at).args(["rev-parse", "--verify", "HEAD^{commit}"]).id().map(Ok);
@@ -171,9 +189,22 @@ impl Work {
         if files.is_empty() { Err(answer.failed()) } else { Ok(Err(files)) }
     }
 
-    /// A checkout of a commit, to try something in; it goes when it is dropped. Only one is there at a time.
+    /// A checkout of a commit, to try something in; it goes when it is dropped.
     pub fn trial(&self, commit: &str) -> Result<Trial<'_>> {
-        self.repo.trial(&self.state.join("landing"), commit)
+        self.sweep_trials();
+        self.repo.trial(&self.state.join(format!("{TRIAL}{}", std::process::id())), commit)
+    }
+
+    /// Removes what killed processes left.
+    fn sweep_trials(&self) {
+        let entries = std::fs::read_dir(&self.state).into_iter().flatten().flatten();
+        for entry in entries {
+            let name = entry.file_name();
+            let pid = name.to_str().and_then(|name| name.strip_prefix(TRIAL)).and_then(|pid| pid.parse::<u32>().ok());
+            if pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+                let _next_time = self.repo.forget_worktree(&entry.path());
+            }
+        }
     }
 
     /// Moves the branch to what was prepared. False when the branch has moved meanwhile: then it has to be prepared again. Fails when
@@ -215,7 +246,8 @@ impl Repo {
         if head != ready.target {
             return Ok(false);
         }
-        let call = self.call_in(at).files().args(["status", "--porcelain", "-z", "--untracked-files=no"]);
+        // With the person's own filters, as their files were written.
+        let call = self.call_in(at).limit(CHECKOUT_MS).args(["status", "--porcelain", "-z", "--untracked-files=no"]);
         let open = call.ok()?;
         let files: Vec<String> = records(&open)
             .take(NAMED_MAX)
@@ -226,15 +258,25 @@ impl Repo {
             return Err(Error::Unclean { at: at.to_owned(), files });
         }
         // The person asked for it, as for a `git merge` of their own: filters of the repository belong to its files.
-        let call = self.call_in(at).limit(CHECKOUT_MS).args(["merge", "--ff-only", "--quiet", &ready.commit]);
-        let answer = call.run()?;
-        if answer.code == 0 { Ok(true) } else { Err(answer.failed()) }
+        let options =
+            ["merge", "--ff-only", "--no-squash", "--no-verify-signatures", "--no-overwrite-ignore", "--quiet"];
+        let answer = self.call_in(at).limit(CHECKOUT_MS).args(options).arg(&ready.commit).run()?;
+        let head = self.call_in(at).args(["rev-parse", "--verify", "HEAD^{commit}"]).id()?;
+        if answer.code == 0 && head == ready.commit { Ok(true) } else { Err(answer.failed()) }
     }
 
     /// The tree that holds two commits, or the files in which they contradict each other.
-    pub(super) fn merged_tree(&self, ours: &str, theirs: &str) -> Result<std::result::Result<String, Vec<String>>> {
+    /// They are merged from `since`, where one of them has that as other commits.
+    pub(super) fn merged_tree(
+        &self,
+        ours: &str,
+        theirs: &str,
+        since: Option<&str>,
+    ) -> Result<std::result::Result<String, Vec<String>>> {
         let options = ["merge-tree", "--write-tree", "--no-messages", "--name-only", "-z"];
-        let answer = self.call().args(options).args(["--allow-unrelated-histories", ours, theirs]).files().run()?;
+        let from =
+            since.map_or_else(|| "--allow-unrelated-histories".to_owned(), |since| format!("--merge-base={since}"));
+        let answer = self.call().args(options).args([&from, ours, theirs]).files().run()?;
         let mut parts = records(&answer.out).map(|part| String::from_utf8_lossy(part).into_owned());
         let tree = parts.next().filter(|tree| call::is_id(tree)).ok_or_else(|| answer.failed())?;
         match answer.code {
@@ -256,6 +298,11 @@ impl Repo {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(dir, error)),
             _ => Ok(()),
         }
+    }
+
+    /// Whether anything was ever committed on what is checked out.
+    pub fn has_commits(&self) -> Result<bool> {
+        Ok(self.commit("HEAD")?.is_some())
     }
 
     /// The branch that is checked out where the repository was found.

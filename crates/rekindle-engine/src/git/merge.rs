@@ -98,12 +98,13 @@ impl Work {
         let verify = || self.repo.look_at(at).args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).id_if_any();
         let head = verify()?;
         let declared = self.declared(key, at)?;
+        let kept = self.repo.added(at)?;
         let staged = self.repo.stage(at, None, false)?;
         let stage = Staging { at, index: None, raw: false };
         let mut left = self.repo.force(&stage, &declared)?;
         left.extend(self.repo.take_nested(at, None, head.as_deref(), staged, Take::Foreign)?);
         left.extend(self.repo.untaken(&stage, &declared)?);
-        self.repo.unstage_made(at, head.as_deref(), &declared)?;
+        self.repo.unstage_made(at, head.as_deref(), &kept, &declared)?;
         let tree = self.repo.write_tree(at, None)?;
         let committed = match &head {
             Some(head) => self.repo.tree(head)?,
@@ -174,7 +175,7 @@ impl Work {
         if self.repo.contains(tip, branch)? {
             return Ok(Joined::Commit(tip.to_owned()));
         }
-        match self.repo.merged_tree(branch, tip)? {
+        match self.repo.merged_tree(branch, tip, None)? {
             Ok(tree) => {
                 let title = format!("merge {}", message.lines().next().unwrap_or_default());
                 Ok(Joined::Commit(self.repo.commit_tree(&tree, &[branch, tip], &self.text(key, &title))?))

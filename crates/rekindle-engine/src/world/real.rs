@@ -16,7 +16,7 @@ mod workspaces;
 
 pub use allowance::read as read_allowance;
 pub use bundles::{Lost, highest as highest_bundle, lost};
-pub use setup::{Worktree, bring};
+pub use setup::{Worktree, bring, free_ports};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

@@ -109,7 +109,7 @@ fn a_branch_that_moved_is_merged_first_and_every_check_runs_on_both() {
         commit(&rig, "more.txt", "more\n");
         assert!(rig.ok(&["land", form]).contains("has it already"), "{form}");
         assert_eq!(rig.events_of("landed").len(), 1, "{form}");
-        assert!(!rig.state().join("landing").exists(), "the trial is gone");
+        assert!(no_trial_is_left(&rig), "the trial is gone");
         let listed = rig.git(&["worktree", "list"]);
         assert!(listed.lines().count() == 2 && listed.contains("/away"), "{form}: {listed}");
     }
@@ -138,7 +138,7 @@ fn landing_refuses_what_it_cannot_do_and_says_what_to_type() {
     assert!(rebase.code == Some(1) && rebase.err.contains("one.txt"), "{rebase:?}");
     assert_eq!((rig.git(&["rev-parse", "HEAD"]), rig.lines("one.txt")), (before, vec!["the person's own".to_owned()]));
     assert_eq!(rig.events_of("landed"), Vec::<serde_json::Value>::new());
-    assert!(!rig.state().join("landing").exists());
+    assert!(no_trial_is_left(&rig));
 }
 
 #[test]
@@ -184,6 +184,97 @@ fn what_a_check_made_is_not_committed_unless_an_agent_made_it_too() {
     assert!(has("one.txt") && has("cache/new") && has("kept/report.txt"), "{tree}");
     assert!(!has("cache/one"), "a check made it: {tree}");
     rig.audit();
+}
+
+#[test]
+fn what_an_agent_writes_while_a_check_runs_is_its_work() {
+    let plan = "---\nplan: build\n---\n# Build it\n\n### T1: first\n- accept: `mkdir -p src/__pycache__; echo c > src/__pycache__/x.pyc; sleep 2; test -s one.txt`\n\nMake one.\n";
+    let rig = project();
+    rig.write("plan.md", plan);
+    rig.write("agent.sh", "echo one > one.txt\n(sleep 1; echo late > late.txt) &\nrekindle task done T1\nwait\n");
+    rig.git(&["commit", "-q", "-a", "-m", "another plan"]);
+    rig.finish();
+    let tree = rig.git(&["ls-tree", "-r", "--name-only", "rekindle/build"]);
+    assert!(tree.contains("late.txt"), "{tree}");
+    assert!(!tree.contains("__pycache__"), "a cache is nobody's work: {tree}");
+}
+
+#[test]
+fn a_file_of_a_check_that_an_agent_changed_in_any_way_is_its_work() {
+    let plan = "---\nplan: build\n---\n# Build it\n\n### T1: first\n- accept: `mkdir -p gen; for f in mode same added left; do test -e gen/$f || echo aaa > gen/$f; done; test -s one.txt`\n\nMake one.\n";
+    let rig = project();
+    rig.write("plan.md", plan);
+    let agent = "chmod +x gen/mode\nprintf 'bbb\\n' > gen/new; touch -r gen/same gen/new; mv gen/new gen/same\ngit add gen/added\n\
+        echo one > one.txt\nrekindle task done T1\n";
+    rig.write("agent.sh", agent);
+    rig.git(&["commit", "-q", "-a", "-m", "another plan"]);
+    rig.finish();
+    let tree = rig.git(&["ls-tree", "-r", "--name-only", "rekindle/build"]);
+    for name in ["gen/mode", "gen/same", "gen/added"] {
+        assert!(tree.lines().any(|line| line == name), "{name} is lost: {tree}");
+    }
+    assert!(!tree.contains("gen/left"), "{tree}");
+}
+
+#[test]
+fn what_was_done_in_a_merge_is_landed_or_the_landing_is_refused() {
+    let rig = project();
+    let plan = "---\nplan: build\n---\n# Build it\n\n### T1: first\n- accept: `test -s one.txt`\n\nOne.\n\n### T2: second\n- accept: `test -s two.txt`\n\nTwo.\n";
+    rig.write("plan.md", plan);
+    let agent = "if [ $REKINDLE_TASK = T1 ]; then echo one > one.txt; rekindle task done T1; exit; fi\n\
+        echo two > two.txt; git add -A; git commit -q -m two\n\
+        until git show rekindle/build:one.txt >/dev/null 2>&1; do sleep 0.1; done\n\
+        git merge -q --no-commit rekindle/build; echo glue > glue.txt; git add -A; git commit -q -m merge\n\
+        rekindle task done T2\n";
+    rig.write("agent.sh", agent);
+    rig.git(&["commit", "-q", "-a", "-m", "another plan"]);
+    rig.finish();
+    let refused = rig.rekindle(&["land", "--rebase"]);
+    assert!(refused.code == Some(1) && refused.err.contains("rekindle land --squash"), "{refused:?}");
+    assert!(!rig.has("two.txt"), "nothing was changed");
+    rig.ok(&["land", "--squash"]);
+    assert_eq!((rig.lines("glue.txt"), rig.lines("two.txt")), (vec!["glue".to_owned()], vec!["two".to_owned()]));
+}
+
+#[test]
+fn landing_overwrites_nothing_that_git_ignores_and_obeys_no_setting_that_would_change_it() {
+    let plan = "---\nplan: build\n---\n# Build it\n\n### T1: first\n- artifacts: dist/app.js\n- accept: `test -s dist/app.js`\n\nMake it.\n";
+    let rig = project();
+    rig.write("plan.md", plan);
+    rig.write(".gitignore", "dist/\n");
+    rig.write("agent.sh", "mkdir -p dist; echo built > dist/app.js\nrekindle task done T1\n");
+    rig.git(&["add", ".gitignore"]);
+    rig.git(&["commit", "-q", "-a", "-m", "another plan"]);
+    std::fs::create_dir(rig.path("dist")).expect("a folder");
+    rig.write("dist/app.js", "the person's own\n");
+    rig.finish();
+    let refused = rig.rekindle(&["land"]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert_eq!(rig.lines("dist/app.js"), ["the person's own"]);
+    std::fs::remove_dir_all(rig.path("dist")).expect("moved away");
+    rig.git(&["config", &format!("branch.{}.mergeOptions", branch(&rig)), "--squash"]);
+    rig.git(&["config", "rebase.updateRefs", "true"]);
+    rig.ok(&["land"]);
+    assert_eq!(rig.lines("dist/app.js"), ["built"]);
+    assert_eq!(rig.git(&["status", "--porcelain", "--untracked-files=no"]), "");
+}
+
+#[test]
+fn what_comes_after_a_squash_can_be_landed_too() {
+    let rig = project();
+    rig.write("agent.sh", "case $REKINDLE_TASK in T1) echo a > one.txt;; T2) echo two > two.txt;; *) echo more >> one.txt;; esac\nrekindle task done $REKINDLE_TASK\n");
+    rig.git(&["commit", "-q", "-a", "-m", "another agent"]);
+    rig.finish();
+    rig.ok(&["land", "--squash"]);
+    assert!(rig.ok(&["status"]).contains("landed in "));
+    rig.ok(&["task", "add", "one more line", "--accept", "grep -q more one.txt"]);
+    let ended = rig.rekindle(&["resume"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(rig.ok(&["status"]).contains("take it: rekindle land"), "there is more: {}", rig.ok(&["status"]));
+    rig.ok(&["land", "--squash"]);
+    assert_eq!(rig.lines("one.txt"), ["a", "more"]);
+    let own = rig.rekindle(&["land", "--into", "rekindle/build"]);
+    assert!(own.code == Some(2) && own.err.contains("name a branch of your own"), "{own:?}");
 }
 
 /// Killed after any call of git, the command can be given again: the branch has the result once, and it is on record once.
@@ -240,4 +331,9 @@ fn killing_git(rig: &Rig, stage: u32) -> String {
     std::fs::set_permissions(dir.join("git"), mode).expect("runnable");
     let _ = std::fs::remove_file(dir.join("n"));
     format!("{}:{}", dir.display(), std::env::var("PATH").expect("PATH"))
+}
+
+fn no_trial_is_left(rig: &Rig) -> bool {
+    let mut entries = std::fs::read_dir(rig.state()).expect("the state").flatten();
+    entries.all(|entry| !entry.file_name().to_string_lossy().starts_with("landing"))
 }

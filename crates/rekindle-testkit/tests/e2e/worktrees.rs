@@ -148,3 +148,24 @@ fn a_landing_on_a_moved_branch_sets_its_checkout_up_too() {
     assert_eq!(landed.code, Some(0), "{landed:?}");
     assert!(rig.has("out") && rig.has("mine.txt"));
 }
+
+#[test]
+fn what_a_failed_set_up_left_is_not_committed_and_landing_keeps_the_persons_folder() {
+    let place = tempfile::tempdir().expect("a directory");
+    let once = place.path().join("once");
+    let setup = format!(
+        "copy = [\".env\", \"fifo\", \".rekindle\", \"plan.md\"]\nlink = [\"node_modules\"]\nsetup = \"date > scaffold.txt; touch installed; test -e {0} || {{ touch {0}; exit 1; }}\"\n",
+        once.display()
+    );
+    // An agent that changes what is to be installed, and a file that the set-up made, has done work.
+    let agent = format!("echo work > scaffold.txt\necho more > package-lock.json\ngit rm -q plan.md\n{AGENT}");
+    let rig = project(&setup, &agent);
+    let made = std::process::Command::new("mkfifo").arg(rig.path("fifo")).status().expect("mkfifo");
+    assert!(made.success());
+    rig.finish();
+    let tree = rig.git(&["ls-tree", "-r", "--name-only", "rekindle/build"]);
+    assert!(!tree.contains("node_modules") && !tree.contains("plan.md"), "{tree}");
+    assert_eq!(rig.git(&["show", "rekindle/build:scaffold.txt"]), "work", "a set-up does not run over an agent's work");
+    rig.ok(&["land"]);
+    assert_eq!(rig.lines("node_modules/dep"), ["x"]);
+}

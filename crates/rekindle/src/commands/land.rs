@@ -90,17 +90,26 @@ pub(crate) fn run(args: &LandArgs, context: &Context) -> Result<Exit> {
             CliError::usage("no branch is checked out here").hint("name one: rekindle land --into main")
         })?,
     };
+    if into.is_empty() || into == *branch {
+        let message = format!("the result is on {branch}: name a branch of your own");
+        return Err(CliError::usage(message).hint("for example: rekindle land --into main"));
+    }
     let work = Work::new(repo, &context.project.state_dir, run.id.as_str(), branch)?;
     let (form, word) = args.form();
+    // What was landed as other commits before: the rest is landed from there.
+    let before = run.landed.as_ref().filter(|landed| landed.into == into && landed.form != "merge");
+    let since = before.map(|landed| landed.tip.as_str());
     let message =
         format!("{}\n\nThe result of rekindle's run {} of the plan {}.", title(&state), run.id, run.plan.name);
     let mut proven: Option<(Ready, usize)> = None;
     for _ in 0..TRIES {
-        let ready = match work.prepare_landing(&into, form, run.work_base.as_deref(), &message)? {
+        let ready = match work.prepare_landing(&into, form, (run.work_base.as_deref(), since), &message)? {
             Prepared::Ready(ready) => ready,
             Prepared::Nothing => {
                 context.ui.say(&format!("there is nothing on {branch} that {into} does not have"));
-                return Ok(Exit::Success);
+                let commit = work.repo().branch_commit(&into)?;
+                let nothing = LandedJson { into: &into, commit: &commit, form: word, already: true, checks: 0 };
+                return if args.json { told(args, context, nothing) } else { Ok(Exit::Success) };
             }
             Prepared::Already => {
                 let (commit, tip) = (work.repo().branch_commit(&into)?, work.repo().branch_commit(branch)?);
@@ -112,6 +121,10 @@ pub(crate) fn run(args: &LandArgs, context: &Context) -> Result<Exit> {
                 );
             }
             Prepared::Conflict { files } => return Err(conflict(&into, branch, &files)),
+            Prepared::Incomplete => {
+                let message = "a merge of this run holds changes of its own, which a rebase would leave out";
+                return Err(CliError::refused(message).hint("take all of it: rekindle land --squash, or --merge"));
+            }
         };
         let checks = match proven.take().filter(|(before, _)| before.target == ready.target) {
             Some((_, checks)) => checks,
@@ -181,9 +194,9 @@ fn prove(context: &Context, state: &State, work: &Work, ready: &Ready, into: &st
         counted(commands.len(), "check", "checks")
     ));
     let fresh = work.trial(&ready.commit)?;
-    trial::set_up(context, &config, &fresh.project)?;
+    let place = trial::Place::set_up(context, &config, &fresh.project)?;
     for command in &commands {
-        let tried = trial::run(command, &fresh.project, &config)?;
+        let tried = place.run(command)?;
         if !tried.passed() {
             context.ui.say(&tried.output);
             let message = format!("a check fails on the merged files: {}", one_line(command));

@@ -27,6 +27,8 @@ pub(crate) struct RunResult {
     pub landed: Option<Landed>,
     /// The checked-out branch has all of it.
     pub taken: bool,
+    /// The newest commit.
+    pub tip: String,
     /// Why it could not be counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unknown: Option<String>,
@@ -42,10 +44,10 @@ pub(crate) fn of(project: &Project, run: &RunRow, tasks: &[TaskRow]) -> Option<R
         Ok(counted) => (counted, None),
         Err(error) => (Counted::default(), Some(error.to_string())),
     };
-    let Counted { commits, files, insertions, deletions, taken } = counted;
+    let Counted { commits, files, insertions, deletions, taken, tip } = counted;
     let unproven = tasks.iter().filter(|task| task.unproven).map(|task| task.id.to_string()).collect();
     let landed = run.landed.clone();
-    Some(RunResult { branch, commits, files, insertions, deletions, unproven, landed, taken, unknown })
+    Some(RunResult { branch, commits, files, insertions, deletions, unproven, landed, taken, tip, unknown })
 }
 
 impl RunResult {
@@ -83,12 +85,14 @@ impl RunResult {
 
     /// Where it went, or how to take it.
     pub(crate) fn next(&self) -> Next {
-        match &self.landed {
+        // What was landed before is not all of it when there is more since.
+        let newest = self.landed.as_ref().filter(|landed| landed.tip == self.tip);
+        match newest {
+            _ if self.commits == 0 || self.unknown.is_some() => Next::Nothing,
             Some(landed) => {
                 Next::Landed(format!("landed in {} as {}", one_line(&landed.into), short_commit(&landed.commit)))
             }
             None if self.taken => Next::Landed("your checkout has it".to_owned()),
-            None if self.commits == 0 || self.unknown.is_some() => Next::Nothing,
             None => Next::Take,
         }
     }
@@ -156,8 +160,9 @@ mod tests {
             tip: "f".to_owned(),
             form: "squash".to_owned(),
         };
-        let landed = RunResult { landed: Some(landed), ..result() };
+        let landed = RunResult { landed: Some(landed), tip: "f".to_owned(), ..result() };
         assert_eq!(landed.next(), Next::Landed("landed in main as 012345678".to_owned()));
-        assert_eq!(RunResult { commits: 0, ..result() }.lines(), ["nothing on rekindle/x yet"]);
+        assert_eq!(RunResult { tip: "newer".to_owned(), ..landed }.next(), Next::Take, "there is more since");
+        assert_eq!(RunResult { commits: 0, taken: true, ..result() }.lines(), ["nothing on rekindle/x yet"]);
     }
 }

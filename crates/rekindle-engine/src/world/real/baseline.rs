@@ -8,6 +8,7 @@ use rekindle_core::report::Baseline;
 use rekindle_core::text;
 
 use super::{Shared, checks, disk};
+use crate::git::Beside;
 use crate::world::CheckOrder;
 use crate::world::Message;
 
@@ -29,7 +30,7 @@ pub(super) fn take(shared: &Shared, attempt: AttemptId, orders: &[CheckOrder]) {
             Ok(dir) => {
                 let before = shared.untracked(order);
                 let seen = look(shared, order, &dir, &mut left_ms);
-                shared.made_by_checks(order, before.as_ref());
+                shared.made_by_checks(order, before.as_ref(), Beside::Nobody);
                 seen
             }
             Err(reason) => Baseline { failed: None, unknown: Some(reason) },

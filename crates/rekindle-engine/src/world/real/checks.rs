@@ -18,6 +18,7 @@ use rekindle_shim::{EXIT_SPEC, clock};
 use super::{Shared, allowance, disk, open_plain};
 use crate::agents;
 use crate::caps;
+use crate::git;
 use crate::pressure;
 use crate::refusal::{self, Trouble};
 use crate::supervise::watch::POLL_MS;
@@ -93,7 +94,7 @@ fn run(shared: &Shared, order: &CheckOrder) -> Result<Option<Evidence>, Refusal>
             return refused.map(|()| Some(Evidence { checks, ..Evidence::default() }));
         }
     };
-    shared.set_up(order.workspace.as_deref(), &dir, &order.task)?;
+    shared.set_up(order.workspace.as_deref(), &dir, &order.task, super::setup::Moment::Checks)?;
     let (label, dir) = (label.as_str(), dir.as_path());
     let at = |environment| At { place: &place, label, epoch: order.epoch, task: Some(&order.task), environment, dir };
     let before = shared.untracked(order);
@@ -103,7 +104,7 @@ fn run(shared: &Shared, order: &CheckOrder) -> Result<Option<Evidence>, Refusal>
     let health = order.health.iter().map(|command| run_one(shared, &at(None), command, None));
     let health = health.map(|check| check.map(|check| HealthResult { check, origin: None }));
     let evidence = Evidence { checks, missing_artifacts, health: health.collect::<Result<_, _>>()? };
-    shared.made_by_checks(order, before.as_ref());
+    shared.made_by_checks(order, before.as_ref(), git::Beside::Agent);
     let failed = !evidence.passed() || evidence.health.iter().any(|seen| !seen.check.passed);
     // A check that fails where nothing can be written says nothing about the work.
     match failed.then(|| pressure::look(&shared.state_dir).or_else(|| pressure::look(dir))).flatten() {

@@ -11,6 +11,7 @@ use rekindle_core::input::Refused;
 use rekindle_core::refusal::Refusal;
 use rekindle_shim::bundle::{Output, Spec, VERSION};
 
+use super::setup::Moment;
 use super::{Shared, baseline, bundles, cli_session, disk};
 use crate::agents::{CONTEXT_FILE, PROMPTED_FILE, Place, Start};
 use crate::control::server::SOCKET;
@@ -128,7 +129,7 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), Trouble> {
         refusal::in_text(&reason, &shared.workspace).map_or(Trouble::Wrong(reason), Trouble::Refused)
     })?;
     if let Some(task) = order.tasks.first() {
-        shared.set_up(order.workspace.as_deref(), &workspace, task).map_err(Trouble::Refused)?;
+        shared.set_up(order.workspace.as_deref(), &workspace, task, Moment::Launch).map_err(Trouble::Refused)?;
     }
     let prompt = prompt_of(&order);
     let dir = shared.bundle(order.attempt);

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::TcpListener;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use rekindle_core::ids::{Epoch, TaskId};
@@ -74,9 +75,18 @@ pub struct Worktree {
     pub ports: u16,
 }
 
+/// Before what a worktree is set up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Moment {
+    /// An agent: nobody has worked there since the last one.
+    Launch,
+    /// Checks, of work that must stay as it is.
+    Checks,
+}
+
 impl Shared {
     /// Brings what a worktree lacks. A refusal says what failed and what to do; nothing was begun then.
-    pub(super) fn set_up(&self, key: Option<&str>, dir: &Path, task: &TaskId) -> Result<(), Refusal> {
+    pub(super) fn set_up(&self, key: Option<&str>, dir: &Path, task: &TaskId, moment: Moment) -> Result<(), Refusal> {
         let (Some(key), Some(work)) = (key, &self.work) else { return Ok(()) };
         let wanted = &self.programs.worktree;
         let include = std::fs::read_to_string(self.workspace.join(INCLUDE_FILE)).unwrap_or_default();
@@ -84,27 +94,38 @@ impl Shared {
             return Ok(());
         }
         let hash = inputs_of(wanted, &include, dir);
-        if work.beside(key, MARK).is_some_and(|known| known == hash.as_bytes()) {
+        match work.beside(key, MARK) {
+            Some(known) if known == hash.as_bytes() => return Ok(()),
+            // What an agent has changed of its inputs is its work: it is looked at when the next one begins.
+            Some(known) if moment == Moment::Checks && !known.is_empty() => return Ok(()),
+            _ => {}
+        }
+        // What a set-up brings is no agent's work, whether it succeeds or not.
+        let before = work.untracked(key).ok();
+        let done = self.bring_all(key, dir, task, wanted);
+        if let Some(before) = before {
+            let _merged_with_the_rest = work.made_by_checks(key, &before, git::Beside::Nobody);
+        }
+        done.and_then(|()| work.put_beside(key, MARK, hash.as_bytes()).map_err(|error| error.to_string()))
+            .map_err(|reason| self.setup_failed(task, reason))
+    }
+
+    fn setup_failed(&self, task: &TaskId, reason: String) -> Refusal {
+        self.tell_setup(task, SetupSeen::Failed { reason: reason.clone() });
+        let hint = "fix [worktree] in rekindle.toml, or what it runs; it is tried again by itself".to_owned();
+        Refusal { reason: format!("the set-up of the worktree of {task} failed: {reason}"), hint }
+    }
+
+    fn bring_all(&self, key: &str, dir: &Path, task: &TaskId, wanted: &Worktree) -> Result<(), String> {
+        bring(&self.workspace, &self.state_dir, dir, wanted)?;
+        self.take_ports(key).map_err(|error| format!("no ports: {error}"))?;
+        if wanted.setup.is_empty() {
             return Ok(());
         }
-        let failed = |reason: String| {
-            self.tell_setup(task, SetupSeen::Failed { reason: reason.clone() });
-            let hint = "fix [worktree] in rekindle.toml, or what it runs; it is tried again by itself".to_owned();
-            Refusal { reason: format!("the set-up of the worktree of {task} failed: {reason}"), hint }
-        };
-        // What a set-up brings is no agent's work: a link to an ignored folder, say, is not ignored itself.
-        let before = work.untracked(key).ok();
-        bring(&self.workspace, dir, wanted).map_err(failed)?;
-        self.take_ports(key).map_err(|error| failed(format!("no ports: {error}")))?;
-        if !wanted.setup.is_empty() {
-            self.tell_setup(task, SetupSeen::Started { command: wanted.setup.clone() });
-            let took_ms = self.run_setup(key, dir, task, &wanted.setup)?.map_err(failed)?;
-            self.tell_setup(task, SetupSeen::Finished { took_ms });
-        }
-        if let Some(before) = before {
-            work.made_by_checks(key, &before).map_err(|error| failed(error.to_string()))?;
-        }
-        work.put_beside(key, MARK, hash.as_bytes()).map_err(|error| failed(error.to_string()))
+        self.tell_setup(task, SetupSeen::Started { command: wanted.setup.clone() });
+        let took_ms = self.run_setup(key, dir, task, &wanted.setup).map_err(|refusal| refusal.reason)??;
+        self.tell_setup(task, SetupSeen::Finished { took_ms });
+        Ok(())
     }
 
     /// Before a worktree goes. What it says is of no interest, and what it leaves undone is the next one's to find.
@@ -165,11 +186,7 @@ impl Shared {
             return Ok(());
         }
         let used: BTreeSet<u16> = taken.values().flat_map(|base| *base..base.saturating_add(many)).collect();
-        let is_free = |port: u16| !used.contains(&port) && TcpListener::bind(("127.0.0.1", port)).is_ok();
-        let base = (FIRST_PORT..LAST_PORT - many)
-            .step_by(usize::from(many))
-            .find(|base| (*base..base + many).all(is_free))
-            .ok_or_else(|| io::Error::other(format!("no {many} ports in a row are free from {FIRST_PORT} on")))?;
+        let base = free_ports(many, &self.state_dir, &used)?;
         taken.insert(key.to_owned(), base);
         atomic::save(&self.state_dir, PORTS, &serde_json::to_vec(&taken)?)
     }
@@ -184,15 +201,31 @@ impl Shared {
     }
 }
 
-/// Copies and links what a worktree lacks from the project. Fails with what could not be brought.
-pub fn bring(project: &Path, dir: &Path, wanted: &Worktree) -> Result<(), String> {
+/// The first of so many free ports in a row. Every state directory begins somewhere else, so that two projects seldom meet.
+pub fn free_ports(many: u16, state: &Path, used: &BTreeSet<u16>) -> io::Result<u16> {
+    let many = many.max(1);
+    let blocks = usize::from((LAST_PORT - FIRST_PORT) / many);
+    let hash = blake3::hash(state.as_os_str().as_bytes());
+    let first = usize::from(u16::from_le_bytes([hash.as_bytes()[0], hash.as_bytes()[1]])) % blocks.max(1);
+    let is_free = |port: u16| !used.contains(&port) && TcpListener::bind(("127.0.0.1", port)).is_ok();
+    (0..blocks)
+        .filter_map(|nth| u16::try_from((first + nth) % blocks).ok())
+        .map(|block| FIRST_PORT + block * many)
+        .find(|base| (*base..base + many).all(is_free))
+        .ok_or_else(|| io::Error::other(format!("no {many} ports in a row are free from {FIRST_PORT} on")))
+}
+
+/// Copies and links what a worktree lacks from the project. The project's state stays where it is, and so does what git has: a file
+/// that an agent changed or deleted is its work. Fails with what could not be brought.
+pub fn bring(project: &Path, state: &Path, dir: &Path, wanted: &Worktree) -> Result<(), String> {
     let include = std::fs::read_to_string(project.join(INCLUDE_FILE)).unwrap_or_default();
     let included = git::ignored_matching(project, &include).map_err(|error| error.to_string())?;
-    let mut left = FILES_MAX;
+    let tracked = git::tracked(project).map_err(|error| error.to_string())?;
+    let state = state.canonicalize().unwrap_or_else(|_| state.to_owned());
+    let mut bringing = Bringing { project, state, tracked, left: FILES_MAX };
     for path in wanted.copy.iter().map(PathBuf::from).chain(included) {
         let path = inside(&path)?;
-        copy(&project.join(&path), &dir.join(&path), &mut left)
-            .map_err(|error| format!("cannot copy {}: {error}", path.display()))?;
+        bringing.copy(&path, &dir.join(&path)).map_err(|error| format!("cannot copy {}: {error}", path.display()))?;
     }
     for path in &wanted.link {
         let path = inside(Path::new(path))?;
@@ -231,30 +264,46 @@ fn inside(path: &Path) -> Result<PathBuf, String> {
     }
 }
 
-/// Copies a file or folder that is not there yet. What the project does not have is not missed: not everybody has a `.env`.
-fn copy(from: &Path, to: &Path, left: &mut usize) -> io::Result<()> {
-    let Ok(meta) = from.symlink_metadata() else { return Ok(()) };
-    *left = left
-        .checked_sub(1)
-        .ok_or_else(|| io::Error::other(format!("it has more than {FILES_MAX} files: name it under `link` instead")))?;
-    if meta.is_dir() {
-        std::fs::create_dir_all(to)?;
-        for entry in std::fs::read_dir(from)? {
-            let entry = entry?;
-            copy(&entry.path(), &to.join(entry.file_name()), left)?;
+/// Copies under way.
+struct Bringing<'a> {
+    project: &'a Path,
+    state: PathBuf,
+    /// Files that git has.
+    tracked: BTreeSet<PathBuf>,
+    left: usize,
+}
+
+impl Bringing<'_> {
+    /// Copies a file or folder that is not there yet. What the project does not have is not missed: not everybody has a `.env`.
+    /// Pipes, sockets and devices are no files to copy.
+    fn copy(&mut self, path: &Path, to: &Path) -> io::Result<()> {
+        let from = self.project.join(path);
+        let Ok(meta) = from.symlink_metadata() else { return Ok(()) };
+        if self.tracked.contains(path) || from.canonicalize().is_ok_and(|real| real.starts_with(&self.state)) {
+            return Ok(());
         }
-        return Ok(());
+        self.left = self.left.checked_sub(1).ok_or_else(|| {
+            io::Error::other(format!("it has more than {FILES_MAX} files: name it under `link` instead"))
+        })?;
+        if meta.is_dir() {
+            std::fs::create_dir_all(to)?;
+            for entry in std::fs::read_dir(&from)? {
+                let name = entry?.file_name();
+                self.copy(&path.join(&name), &to.join(&name))?;
+            }
+            return Ok(());
+        }
+        if to.symlink_metadata().is_ok() || !(meta.is_file() || meta.is_symlink()) {
+            return Ok(());
+        }
+        if let Some(parent) = to.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        if meta.is_symlink() {
+            return std::os::unix::fs::symlink(std::fs::read_link(&from)?, to);
+        }
+        std::fs::copy(&from, to).map(|_| ())
     }
-    if to.symlink_metadata().is_ok() {
-        return Ok(());
-    }
-    if let Some(parent) = to.parent() {
-        std::fs::create_dir_all(parent)?;
-    }
-    if meta.is_symlink() {
-        return std::os::unix::fs::symlink(std::fs::read_link(from)?, to);
-    }
-    std::fs::copy(from, to).map(|_| ())
 }
 
 /// Links to a path of the project, unless something stands there.

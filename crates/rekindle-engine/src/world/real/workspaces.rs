@@ -157,9 +157,9 @@ impl Shared {
     }
 
     /// What checks made is no result. Where it cannot be put down it is merged with the rest: nothing is lost by that.
-    pub(super) fn made_by_checks(&self, order: &CheckOrder, before: Option<&git::Untracked>) {
+    pub(super) fn made_by_checks(&self, order: &CheckOrder, before: Option<&git::Untracked>, beside: git::Beside) {
         if let (Some(work), Some(key), Some(before)) = (&self.work, order.workspace.as_deref(), before) {
-            let _merged_with_the_rest = work.made_by_checks(key, before);
+            let _merged_with_the_rest = work.made_by_checks(key, before, beside);
         }
     }
 

@@ -332,7 +332,7 @@ fn a_team_is_told_of_as_facts() {
     for words in ["exec-plan", "ada (dev)", "grace", "config.json", "leave working ones alone", "importer.rs"] {
         assert!(told.contains(words), "{words}: {told}");
     }
-    assert!(told.contains("1 are not there: importer.rs"), "what is on the disk is a fact: {told}");
+    assert!(told.contains("1 is not there: importer.rs"), "what is on the disk is a fact: {told}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use rekindle_engine::git::Repo;
 use serde::Serialize;
 
 use super::super::Context;
-use super::super::trial::{self, Tried};
+use super::super::trial::{Place, Tried};
 use crate::config::Config;
 use crate::error::{CliError, Result};
 use crate::ui::{Align, Table, Tone, elapsed, one_line};
@@ -18,7 +18,7 @@ pub(super) struct TriedJson {
     pub command: String,
     /// The tasks that have it.
     pub tasks: Vec<String>,
-    /// `fails`, as it should before the work; `passes` already; `cannot_run`: there is no such command; `stopped`: too long.
+    /// `fails`, as it should before the work; `passes` already; `cannot_run`: there is no such command; `stopped`: it took too long.
     pub outcome: &'static str,
     pub code: Option<i32>,
     pub took_ms: u64,
@@ -38,25 +38,29 @@ pub(super) fn all(context: &Context, config: &Config, plan: &Plan) -> Result<Vec
         }
     }
     let repo = Repo::of(&context.project.root)?;
+    if !repo.has_commits()? {
+        let error = CliError::usage("the repository has no commit yet, so there is nothing to make a worktree of");
+        return Err(error.hint("commit something first: git commit"));
+    }
     let failed = |error: std::io::Error| CliError::internal("cannot make a temporary directory").because(&error);
     let holder = tempfile::Builder::new().prefix("rekindle-try-").tempdir().map_err(failed)?;
     let fresh = repo.trial(&holder.path().canonicalize().map_err(failed)?.join("worktree"), "HEAD")?;
-    trial::set_up(context, config, &fresh.project)?;
+    let place = Place::set_up(context, config, &fresh.project)?;
     let mut tried = Vec::new();
     for (command, tasks) in found {
-        let ran = trial::run(&command, &fresh.project, config)?;
-        let outcome = outcome(&ran);
-        tried.push(TriedJson { command, tasks, outcome, code: ran.code, took_ms: ran.took_ms, output: ran.output });
+        let ran = place.run(&command)?;
+        let (outcome, code) = (outcome(&ran), ran.ended.ok().flatten());
+        tried.push(TriedJson { command, tasks, outcome, code, took_ms: ran.took_ms, output: ran.output });
     }
     Ok(tried)
 }
 
 fn outcome(ran: &Tried) -> &'static str {
-    match ran.code {
-        Some(0) => "passes",
-        Some(_) if ran.cannot_run() => "cannot_run",
-        Some(_) => "fails",
-        None => "stopped",
+    match ran.ended {
+        _ if ran.passed() => "passes",
+        _ if ran.cannot_run() => "cannot_run",
+        Ok(_) => "fails",
+        Err(_) => "stopped",
     }
 }
 
