@@ -117,6 +117,10 @@ impl<W: World> Driver<W> {
         if let Refused::Attempt(attempt) = what {
             self.forget(attempt);
         }
+        if let Refused::Checks(task, epoch) | Refused::Merge(task, epoch) = &what {
+            let now = self.world.now();
+            self.unprovable.entry((task.clone(), *epoch)).or_insert(now);
+        }
         self.take(Input::Refused { what, refusal });
     }
 
