@@ -125,6 +125,11 @@ fn fail(turn: &mut Turn<'_>, id: &TaskId, reason: String) -> Reply {
         return Reply::Already;
     }
     let holder = task.holder;
+    // A whole that is being judged or merged was judged with this part in it.
+    let past = split::whole_that_went_on(turn.state, id).filter(|_| task.state.is_terminal());
+    if let Some(whole) = past {
+        return Reply::Refused { reason: format!("task {id} is a part of {whole}, which is past it: fail {whole}") };
+    }
     skip_parts(turn, id);
     if turn.state.tasks[id].state.is_terminal() {
         // It had ended: this is another end, in an epoch of its own.
