@@ -122,6 +122,8 @@ pub struct Driver<W: World> {
     unreadable: BTreeMap<AttemptId, spools::Unreadable>,
     /// Merges under way: none is begun twice at a time.
     merging: BTreeSet<(TaskId, Epoch)>,
+    /// Claims that the machine has no room to prove, and since when.
+    unprovable: BTreeMap<(TaskId, Epoch), Time>,
     heard_from: BTreeMap<AttemptId, Time>,
     /// What rekindle itself says in the prompts of attempts that are being started.
     own_bytes: BTreeMap<AttemptId, u64>,
@@ -165,6 +167,7 @@ impl<W: World> Driver<W> {
             unknown: BTreeSet::new(),
             unreadable: BTreeMap::new(),
             merging: BTreeSet::new(),
+            unprovable: BTreeMap::new(),
             heard_from: BTreeMap::new(),
             own_bytes: BTreeMap::new(),
             reminders: 0,

@@ -140,7 +140,7 @@ fn fail(step: &mut OpenStep<'_>, id: &TaskId, reason: String) -> Reply {
         return Reply::Refused { reason: format!("task {id} is a part of {whole}, which is past it: fail {whole}") };
     }
     skip_parts(step, id);
-    if ended {
+    if step.state.tasks[id].state.is_terminal() {
         // It had ended: this is another end, in an epoch of its own.
         reconcile::reopen(step, id, "given up by the operator".to_owned(), true);
     }

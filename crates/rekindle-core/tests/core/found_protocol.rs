@@ -234,6 +234,10 @@ fn a_part_is_not_opened_again_once_the_whole_has_gone_on() {
     assert!(story.state.tasks[&task("T1")].claim.is_some(), "the whole is looked at");
     let step = story.order(Order::Retry { task: task("T1.1") });
     assert!(matches!(step.reply, Reply::Refused { .. }), "{:?}", step.reply);
+    // Seed 57788: it was given up while the whole was being merged, which was then complete without it.
+    let step = story.order(Order::Fail { task: task("T1.1"), reason: "given up".into() });
+    assert!(matches!(step.reply, Reply::Refused { .. }), "{:?}", step.reply);
+    assert_eq!(story.state.tasks[&task("T1.1")].state, TaskState::Complete);
 }
 
 #[test]

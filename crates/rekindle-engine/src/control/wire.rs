@@ -70,6 +70,13 @@ pub enum Response {
         task: TaskId,
         to: Role,
     },
+    /// The claim is put down. The machine has no room to prove it; it is proven as soon as there is.
+    Held {
+        task: TaskId,
+        reason: String,
+        /// What to type, or where to look.
+        hint: String,
+    },
     NotProven {
         task: TaskId,
         evidence: Evidence,

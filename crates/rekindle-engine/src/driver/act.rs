@@ -123,6 +123,10 @@ impl<W: World> Driver<W> {
         if let Refused::Attempt(attempt) = what {
             self.forget(attempt);
         }
+        if let Refused::Checks(task, epoch) | Refused::Merge(task, epoch) = &what {
+            let now = self.world.now();
+            self.unprovable.entry((task.clone(), *epoch)).or_insert(now);
+        }
         // A set-up that failed is quoted with what it printed.
         let refusal = Refusal { reason: self.clean(&refusal.reason), hint: refusal.hint };
         self.take(Input::Refused { what, refusal });

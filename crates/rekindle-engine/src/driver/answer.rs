@@ -6,7 +6,8 @@ use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::{Input, Order};
 use rekindle_core::report::{Channel, Evidence, OVER};
 use rekindle_core::review::Stage;
-use rekindle_core::state::{Task, TaskState};
+use rekindle_core::state::{State, Task, TaskState};
+use rekindle_core::time::Time;
 use rekindle_core::view;
 
 use super::{Driver, Waiter};
@@ -19,6 +20,9 @@ pub const HIDDEN_TOKEN: &str = "an agent speaks with its own token: keep REKINDL
 
 /// Callers that wait for one claim or one answer. An agent asks from one place, and again whenever its connection broke.
 const WAITERS_EACH: usize = 16;
+
+/// How long a claim that the machine has no room to prove is waited with: most refusals are over by then.
+const HELD_ANSWER_MS: u64 = 20_000;
 
 impl<W: World> Driver<W> {
     pub(super) fn called(&mut self, called: Called) {
@@ -149,10 +153,12 @@ impl<W: World> Driver<W> {
 
     /// Answers every waiter whose matter is decided and durable.
     pub(super) fn answer_waiters(&mut self) {
-        let mut still = Vec::new();
+        let (mut still, now) = (Vec::new(), self.world.now());
+        let state = &self.state;
+        self.unprovable.retain(|(task, epoch), _| is_being_proven(state, task, *epoch));
         for waiter in std::mem::take(&mut self.waiters) {
             match waiter {
-                Waiter::Claim { task, epoch, reply } => match self.claim_outcome(&task, epoch) {
+                Waiter::Claim { task, epoch, reply } => match self.claim_outcome(&task, epoch, now) {
                     Some(answer) => reply(answer),
                     None => still.push(Waiter::Claim { task, epoch, reply }),
                 },
@@ -168,10 +174,17 @@ impl<W: World> Driver<W> {
         self.waiters = still;
     }
 
-    fn claim_outcome(&self, id: &TaskId, epoch: Epoch) -> Option<Response> {
+    /// What to say of a claim that the machine has had no room to prove for a while: whoever waits for it would wait in silence.
+    fn held(&self, id: &TaskId, epoch: Epoch, now: Time) -> Option<Response> {
+        let since = self.unprovable.get(&(id.clone(), epoch))?;
+        let reason = self.state.held.clone().filter(|_| now.since_ms(*since) >= HELD_ANSWER_MS)?;
+        Some(Response::Held { task: id.clone(), reason, hint: self.state.hold.hint.clone() })
+    }
+
+    fn claim_outcome(&self, id: &TaskId, epoch: Epoch, now: Time) -> Option<Response> {
         let task = self.state.tasks.get(id)?;
-        if task.claim.as_ref().is_some_and(|claim| claim.epoch == epoch) || task.workflow.merging.is_some() {
-            return None;
+        if is_being_proven(&self.state, id, epoch) {
+            return self.held(id, epoch, now);
         }
         if task.epoch == epoch && task.workflow.stage != Stage::Implement && !task.state.is_terminal() {
             return Some(Response::HandedOn { task: id.clone(), to: self.state.role_of(id) });
@@ -223,4 +236,10 @@ impl<W: World> Driver<W> {
         });
         lines.collect()
     }
+}
+
+fn is_being_proven(state: &State, id: &TaskId, epoch: Epoch) -> bool {
+    state.tasks.get(id).is_some_and(|task| {
+        task.claim.as_ref().is_some_and(|claim| claim.epoch == epoch) || task.workflow.merging.is_some()
+    })
 }

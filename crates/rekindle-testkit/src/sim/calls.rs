@@ -292,7 +292,8 @@ impl Sim {
             }
             // A claim that is repeated is answered as before: it is with its reviewers.
             Caller::Stale(who, attempt)
-                if !(refused || matches!(answer, Response::Already | Response::HandedOn { .. })) =>
+                if !(refused
+                    || matches!(answer, Response::Already | Response::HandedOn { .. } | Response::Held { .. })) =>
             {
                 // Nor does it matter that it was complete by the time of the answer: on the operator's word, for one. What is answered
                 // is durable by then, but the checkers may not have looked.

@@ -331,3 +331,25 @@ fn a_full_disk_does_not_keep_a_coordinator_that_is_told_to_leave() {
     assert!(ended.err.contains("cannot be written"), "{ended:?}");
     goes_on_with_room(rig, disk);
 }
+
+#[test]
+fn a_claim_that_a_second_coordinator_has_no_room_to_prove_is_answered() {
+    let (rig, disk, run) = stuck();
+    run.kill();
+    let second = rig.run();
+    let told = rig.until("word of the claim", || {
+        std::fs::read_to_string(rig.path("told")).ok().filter(|told| told.lines().count() > 1)
+    });
+    assert!(told.contains("task T1 is claimed and not proven yet") && told.contains("df -h"), "{told}");
+    // Its terminal said so before that.
+    assert!(second.said().contains("nothing new is started: only 0 KiB are free"), "{}", second.said());
+    disk.relieve();
+    let ended = second.end();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let task = rig.task("T1");
+    assert_eq!((&task["state"], &task["attempts"]), (&"complete".into(), &1.into()), "{task}");
+    rig.audit();
+    // Nothing may be open on the disk when it goes.
+    drop(rig);
+    drop(disk);
+}

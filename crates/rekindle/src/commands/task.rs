@@ -199,6 +199,11 @@ fn done(args: &DoneArgs, context: &Context) -> Result<Exit> {
             context.ui.line(&format!("the checks of task {task} passed; its {to} looks at it next"))?;
             Ok(Exit::Success)
         }
+        Outcome::Answered(Response::Held { reason, hint, .. }) => {
+            context.ui.line(&harmless(&format!("task {task} is claimed and not proven yet: {reason}; {hint}")))?;
+            context.ui.line("its checks are run as soon as there is room: do not report it again")?;
+            Ok(Exit::Success)
+        }
         Outcome::Answered(Response::NotProven { evidence, .. }) => {
             not_proven(&evidence, context)?;
             let message = format!("task {task} is not complete: {}", evidence.complaint());

@@ -153,6 +153,12 @@ fn answered(agent: &Agent, report: &Report, answer: Response) -> ToolAnswer {
         ))
         .with("task", json!(task))
         .with("state", json!("handed_on")),
+        (Report::Done { task, .. }, Response::Held { reason, hint, .. }) => ToolAnswer::good(format!(
+            "{task} is claimed and not proven yet: {reason}; {hint}. Its checks are run as soon as there is room. Do not report it \
+             again; end your turn now"
+        ))
+        .with("task", json!(task))
+        .with("state", json!("held")),
         (Report::Verdict { .. }, Response::Accepted | Response::Already) => {
             ToolAnswer::good("the verdict is taken: you are done, end your turn now".to_owned())
         }

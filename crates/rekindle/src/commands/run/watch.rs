@@ -223,11 +223,15 @@ impl Screen {
     fn fresh(&mut self) -> Result<Vec<StoredEvent>> {
         let (seen, first_look) = (self.seen.unwrap_or(0), self.seen.is_none());
         let Some(run) = self.eye.view()?.map(View::run).transpose()?.flatten() else { return Ok(Vec::new()) };
-        // A view that attaches late begins with the newest coordinator, not with the whole history.
-        let mut fresh: Vec<StoredEvent> = Vec::new();
+        // A view that attaches late begins with the newest coordinator, not with the whole history; but a hold on starts that a look
+        // at the machine began a moment before is news.
+        let (mut fresh, mut held): (Vec<StoredEvent>, Option<u64>) = (Vec::new(), None);
         let seen = run.events(seen, |event| {
-            if first_look && event.kind == "coordinator_started" {
-                fresh.clear();
+            match event.kind.as_str() {
+                "starts_held" => held = Some(event.seq),
+                "starts_released" => held = None,
+                "coordinator_started" if first_look => fresh.retain(|event| Some(event.seq) == held),
+                _ => {}
             }
             fresh.push(event.clone());
             Ok(())
