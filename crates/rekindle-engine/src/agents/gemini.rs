@@ -97,10 +97,13 @@ impl Adapter for Gemini {
 
     fn open(&self, place: &Place<'_>, session: &str) -> Option<Result<Interactive, String>> {
         let full = place.program.permissions == Permissions::Full;
-        Some(
-            Interactive::of(self, place, &["--resume", session])
-                .map(|open| open.and(full.then_some("--yolo")).and(place.program.args.iter().map(String::as_str))),
-        )
+        Some(Interactive::of(self, place, &["--resume", session]).map(|mut open| {
+            if full {
+                // As its agent was started: else it asks whether the folder is trusted, and loads the session twice.
+                open.env.insert("GEMINI_CLI_TRUST_WORKSPACE".into(), "true".into());
+            }
+            open.and(full.then_some("--yolo")).and(place.program.args.iter().map(String::as_str))
+        }))
     }
 
     fn reader(&self) -> Box<dyn Reader> {

@@ -10,13 +10,14 @@ use rekindle_testkit::model::{Answer, Script};
 use serde_json::json;
 
 use crate::bed::{Bed, bye, done, waiting_tool, work};
+use crate::for_each_cli;
 use crate::rig::until_within;
 
 /// What the person says.
 const WORDS: &str = "The numbat is spelled with a b.";
 
 /// What the person types into the session themselves.
-const TYPED: &str = "What is a numbat?";
+const TYPED: &str = "Tell me what a numbat is.";
 
 /// What the model answers there.
 const ANSWERED: &str = "A small marsupial, by the way.";
@@ -24,8 +25,18 @@ const ANSWERED: &str = "A small marsupial, by the way.";
 /// On the screen while the program asks something itself.
 const CONFIRMS: &str = "Enter to confirm";
 
+/// How a program is used in a terminal: what stands there when it takes a line, while it works, and what ends it.
+fn manner(cli: Cli) -> (&'static str, &'static str, &'static str) {
+    match cli {
+        Cli::Claude => ("❯", "esc to interrupt", "/exit"),
+        Cli::Codex => ("›", "esc to interrupt", "/quit"),
+        Cli::Gemini => ("Type your message", "esc to cancel", "/quit"),
+        Cli::Opencode => ("ctrl+p commands", "esc interrupt", "/exit"),
+    }
+}
+
 /// For one wait.
-const PATIENCE: Duration = Duration::from_secs(240);
+const PATIENCE: Duration = Duration::from_secs(420);
 
 #[test]
 fn a_message_reaches_the_next_request_to_the_model() {
@@ -103,7 +114,23 @@ impl Drop for Terminal<'_> {
 }
 
 /// What a person has answered long ago: the look, the key, that the folder is trusted, that everything is allowed.
-fn answer_dialogues(bed: &Bed) {
+fn answer_dialogues(cli: Cli, bed: &Bed) {
+    match cli {
+        Cli::Claude => answer_claude(bed),
+        Cli::Codex => {
+            let (file, root) = (bed.rig.outside("home").join("codex/config.toml"), bed.rig.root().to_string_lossy());
+            let settings = std::fs::read_to_string(&file).expect("its settings");
+            let trusted = format!("\n[projects.{}]\ntrust_level = \"trusted\"\n", json!(root));
+            // Before the tables, where it is the program's own.
+            let settings = format!("check_for_update_on_startup = false\n{settings}{trusted}");
+            std::fs::write(&file, settings).expect("written");
+        }
+        // The one is told by a variable that the folder is trusted, the other asks nothing.
+        Cli::Gemini | Cli::Opencode => {}
+    }
+}
+
+fn answer_claude(bed: &Bed) {
     // The program asks once for the repository that a project lies in, which may be this one's own.
     let accepted = json!({ "hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true,
         "hasClaudeMdExternalIncludesApproved": true, "hasClaudeMdExternalIncludesWarningShown": true });
@@ -117,22 +144,23 @@ fn answer_dialogues(bed: &Bed) {
     std::fs::write(bed.rig.outside("home").join(".claude.json"), known.to_string()).expect("written");
 }
 
-#[test]
-fn a_person_works_in_the_agents_own_session_and_gives_it_back() {
+fn a_person_works_in_the_agents_own_session_and_gives_it_back(cli: Cli) {
+    let (ready, busy, leave) = manner(cli);
     let script = Script::new().then(waiting_tool()).then(Answer::say(ANSWERED)).then(work()).then(done()).then(bye());
-    let bed = Bed::new(Cli::Claude, script);
-    answer_dialogues(&bed);
+    let bed = Bed::new(cli, script);
+    answer_dialogues(cli, &bed);
     let run = bed.rig.run();
     bed.await_tool();
     let session = bed.rig.until("its session", || bed.sessions().first().cloned());
     let terminal = Terminal::open(&bed, &["attach", "T1"]);
     bed.rig.await_event("attached");
     // It asks again whether files above the project may be read, although its settings say so: a person says yes.
-    terminal.awaits("the program", |screen| screen.contains('❯'));
+    terminal.awaits("the program", |screen| screen.contains(ready));
     if terminal.tmux(&["capture-pane", "-p"]).contains(CONFIRMS) {
         terminal.tmux(&["send-keys", "Enter"]);
     }
-    terminal.awaits("a place to type", |screen| screen.contains('❯') && !screen.contains(CONFIRMS));
+    let takes = |screen: &str| screen.contains(ready) && !screen.contains(CONFIRMS) && !screen.contains(busy);
+    terminal.awaits("a place to type", takes);
     terminal.types(TYPED);
     terminal.awaits(ANSWERED, |screen| screen.contains(ANSWERED));
     let asked = bed.server.main();
@@ -142,7 +170,8 @@ fn a_person_works_in_the_agents_own_session_and_gives_it_back() {
         bed.story()
     );
     assert_eq!(bed.rig.task("T1")["state"], "blocked", "{}", bed.story());
-    terminal.types("/exit");
+    terminal.awaits("a place to type", takes);
+    terminal.types(leave);
     terminal.awaits("that it is given back", |screen| screen.contains("ended with 0"));
     bed.rig.await_event("detached");
     bed.go();
@@ -158,8 +187,17 @@ fn a_person_works_in_the_agents_own_session_and_gives_it_back() {
         .iter()
         .position(|one| one.mentions("The person held T1 themselves"))
         .unwrap_or_else(|| panic!("{}", bed.story()));
+    assert_eq!(bed.seen().causes[0], "stopped_by_operator", "{}", bed.story());
+    if cli == Cli::Codex && bed.sessions().get(1) != Some(&session) {
+        // The program's own server may hold the session for a while after the person has left, and refuses it to anybody else:
+        // the work goes on in a new one, which is told what the person did, at the cost of no attempt.
+        assert_eq!(bed.seen().strategies, ["first", "resume", "fresh"], "{}", bed.story());
+        assert!(bed.story().contains("already has an active writer"), "{}", bed.story());
+        return;
+    }
     assert!(asked[back].mentions(TYPED) && asked[back].mentions(ANSWERED), "the same conversation\n{}", bed.story());
     assert_eq!(bed.sessions(), [session.clone(), session], "{}", bed.story());
     assert_eq!(bed.seen().strategies, ["first", "resume"], "{}", bed.story());
-    assert_eq!(bed.seen().causes[0], "stopped_by_operator", "{}", bed.story());
 }
+
+for_each_cli!(a_person_works_in_the_agents_own_session_and_gives_it_back);

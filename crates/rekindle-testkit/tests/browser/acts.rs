@@ -199,7 +199,7 @@ fn a_run_without_a_coordinator_is_resumed_from_the_page() {
     yes(&scene);
     browser.until("!document.querySelector('button[data-act=resume]')");
     rig.await_event("coordinator_recovered");
-    assert_eq!(rig.status()["coordinator"]["pid"].is_u64(), true, "{}", rig.status());
+    assert!(rig.status()["coordinator"]["pid"].is_u64(), "{}", rig.status());
     rig.touch("go");
     browser.until("document.querySelector('tr[data-key=T1][data-state=complete]')");
     rig.until("the end of the run", || (rig.status()["run"]["state"] == "complete").then_some(()));
