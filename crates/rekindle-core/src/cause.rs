@@ -143,7 +143,7 @@ impl Cause {
             }
             Self::OutOfMemory { cap: None } => "the machine ran out of memory, and the kernel killed it".into(),
             Self::StartFailed { reason } => format!("it could not be started: {reason}"),
-            Self::Machine(refused) => format!("the machine had no room for it: {}", refused.reason),
+            Self::Machine(refused) => format!("it was not started: {}", refused.reason),
             Self::ShimLost => "the process that supervised it was killed".into(),
             Self::HostLost => "the machine was restarted".into(),
             Self::StalledNoProgress => "it repeated the same step without any progress".into(),

@@ -148,6 +148,7 @@ fn a_person_works_in_the_agents_own_session_and_gives_it_back(cli: Cli) {
     let (ready, busy, leave) = manner(cli);
     let script = Script::new().then(waiting_tool()).then(Answer::say(ANSWERED)).then(work()).then(done()).then(bye());
     let bed = Bed::new(cli, script);
+    let _servers = OwnServers(bed.rig.outside("home"));
     answer_dialogues(cli, &bed);
     let run = bed.rig.run();
     bed.await_tool();
@@ -201,3 +202,20 @@ fn a_person_works_in_the_agents_own_session_and_gives_it_back(cli: Cli) {
 }
 
 for_each_cli!(a_person_works_in_the_agents_own_session_and_gives_it_back);
+
+/// A server that a person's program installs in its home and leaves running for its next session: it ends with the test.
+struct OwnServers(PathBuf);
+
+impl Drop for OwnServers {
+    fn drop(&mut self) {
+        let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        for pid in processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok()) {
+            let is_theirs = |exe: PathBuf| exe.starts_with(&self.0);
+            if std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(is_theirs) {
+                let killed = rustix::process::Pid::from_raw(pid)
+                    .map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::KILL));
+                eprintln!("ended {pid}: {killed:?}");
+            }
+        }
+    }
+}
