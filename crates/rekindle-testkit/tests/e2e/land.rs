@@ -219,10 +219,11 @@ fn a_file_of_a_check_that_an_agent_changed_in_any_way_is_its_work() {
 #[test]
 fn what_was_done_in_a_merge_is_landed_or_the_landing_is_refused() {
     let rig = project();
-    let plan = "---\nplan: build\n---\n# Build it\n\n### T1: first\n- accept: `test -s one.txt`\n\nOne.\n\n### T2: second\n- accept: `test -s two.txt`\n\nTwo.\n";
+    let plan = "---\nplan: build\nmax_agents: 2\n---\n# Build it\n\n### T1: first\n- accept: `test -s one.txt`\n\nOne.\n\n### T2: second\n- accept: `test -s two.txt`\n\nTwo.\n";
     rig.write("plan.md", plan);
-    let agent = "if [ $REKINDLE_TASK = T1 ]; then echo one > one.txt; rekindle task done T1; exit; fi\n\
-        echo two > two.txt; git add -A; git commit -q -m two\n\
+    let agent = "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b\n\
+        if [ $REKINDLE_TASK = T1 ]; then until [ -e $REKINDLE_STATE_DIR/t2 ]; do sleep 0.1; done; echo one > one.txt; rekindle task done T1; exit; fi\n\
+        touch $REKINDLE_STATE_DIR/t2; echo two > two.txt; git add -A; git commit -q -m two\n\
         until git show rekindle/build:one.txt >/dev/null 2>&1; do sleep 0.1; done\n\
         git merge -q --no-commit rekindle/build; echo glue > glue.txt; git add -A; git commit -q -m merge\n\
         rekindle task done T2\n";
@@ -230,7 +231,8 @@ fn what_was_done_in_a_merge_is_landed_or_the_landing_is_refused() {
     rig.git(&["commit", "-q", "-a", "-m", "another plan"]);
     rig.finish();
     let refused = rig.rekindle(&["land", "--rebase"]);
-    assert!(refused.code == Some(1) && refused.err.contains("rekindle land --squash"), "{refused:?}");
+    let log = rig.git(&["log", "--graph", "--stat", "--oneline", "rekindle/build"]);
+    assert!(refused.code == Some(1) && refused.err.contains("rekindle land --squash"), "{refused:?}\n{log}");
     assert!(!rig.has("two.txt"), "nothing was changed");
     rig.ok(&["land", "--squash"]);
     assert_eq!((rig.lines("glue.txt"), rig.lines("two.txt")), (vec!["glue".to_owned()], vec!["two".to_owned()]));

@@ -169,3 +169,20 @@ fn what_a_failed_set_up_left_is_not_committed_and_landing_keeps_the_persons_fold
     rig.ok(&["land"]);
     assert_eq!(rig.lines("node_modules/dep"), ["x"]);
 }
+
+#[test]
+fn a_stop_ends_a_set_up_that_takes_long_and_nobody_is_started() {
+    let rig = project("copy = [\".env\"]\nlink = [\"node_modules\"]\nsetup = \"sleep 3000\"\n", AGENT);
+    let run = rig.run();
+    rig.await_event("setup_started");
+    rig.ok(&["stop"]);
+    let ended = run.end();
+    assert_eq!(ended.code, Some(4), "{ended:?}\n{}", rig.story());
+    assert_eq!(rig.events_of("agent_started").len(), 0, "{}", rig.story());
+    rig.assert_nothing_left();
+    let settings = std::fs::read_to_string(rig.path("rekindle.toml")).expect("settings");
+    rig.write("rekindle.toml", &settings.replace("sleep 3000", "touch installed"));
+    let ended = rig.rekindle(&["resume"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", rig.story());
+    assert_eq!(rig.task("T1")["attempts"], 1, "{}", rig.story());
+}

@@ -193,7 +193,7 @@ pub(super) fn usage_in_background(shared: &Arc<Shared>) {
 }
 
 /// Ends checks that an earlier coordinator started and did not see the end of: two at once could disturb each other.
-fn end_leftovers(place: &Path) {
+pub(super) fn end_leftovers(place: &Path) {
     for dir in bundles_in(place) {
         match supervise::probe(&dir, PROBE_BUDGET) {
             Probe::Alive(_) => {

@@ -12,7 +12,7 @@ use rekindle_core::refusal::Refusal;
 use rekindle_shim::bundle::{Output, Spec, VERSION};
 
 use super::setup::Moment;
-use super::{Shared, baseline, bundles, cli_session, disk};
+use super::{Shared, baseline, bundles, checks, cli_session, disk};
 use crate::agents::{CONTEXT_FILE, PROMPTED_FILE, Place, Start};
 use crate::control::server::SOCKET;
 use crate::pressure;
@@ -42,6 +42,10 @@ const SETTLE_MS: u64 = 1_500;
 pub(super) struct Launches {
     under_way: Mutex<BTreeSet<AttemptId>>,
     through: Condvar,
+    /// Those that were to be stopped before they were through: nothing is started for them any more.
+    unwanted: Mutex<BTreeSet<AttemptId>>,
+    /// Where the set-up of their worktrees runs.
+    setting_up: Mutex<BTreeMap<AttemptId, PathBuf>>,
     /// Whether somebody has the turn where launches are staged.
     stage: Mutex<bool>,
     next: Condvar,
@@ -64,7 +68,38 @@ impl Launches {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner).insert(attempt)
     }
 
+    /// A stop is ordered: one that is under way ends as soon as it can, and its set-up at once.
+    fn give_up(&self, attempt: AttemptId) {
+        if !self.is_under_way(attempt) {
+            return;
+        }
+        self.unwanted.lock().unwrap_or_else(PoisonError::into_inner).insert(attempt);
+        let place = self.setting_up.lock().unwrap_or_else(PoisonError::into_inner).get(&attempt).cloned();
+        place.iter().for_each(|place| checks::end_leftovers(place));
+    }
+
+    /// Does the set-up of an attempt, unless a stop was ordered. An error means that nothing may be started.
+    fn while_wanted(
+        &self,
+        attempt: AttemptId,
+        place: Option<PathBuf>,
+        set_up: impl FnOnce() -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        let stopped = || {
+            let unwanted = self.unwanted.lock().unwrap_or_else(PoisonError::into_inner).contains(&attempt);
+            let reason = "it was stopped while its worktree was set up".to_owned();
+            if unwanted { Err(Refusal { reason, hint: String::new() }) } else { Ok(()) }
+        };
+        let mut under_way = self.setting_up.lock().unwrap_or_else(PoisonError::into_inner);
+        under_way.extend(place.map(|place| (attempt, place)));
+        drop(under_way);
+        let done = stopped().and_then(|()| set_up());
+        self.setting_up.lock().unwrap_or_else(PoisonError::into_inner).remove(&attempt);
+        stopped().and(done)
+    }
+
     fn end(&self, attempt: AttemptId) {
+        self.unwanted.lock().unwrap_or_else(PoisonError::into_inner).remove(&attempt);
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner).remove(&attempt);
         self.through.notify_all();
     }
@@ -129,7 +164,10 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), Trouble> {
         refusal::in_text(&reason, &shared.workspace).map_or(Trouble::Wrong(reason), Trouble::Refused)
     })?;
     if let Some(task) = order.tasks.first() {
-        shared.set_up(order.workspace.as_deref(), &workspace, task, Moment::Launch).map_err(Trouble::Refused)?;
+        let key = order.workspace.as_deref();
+        let place = key.map(|key| shared.setup_place(key));
+        let set_up = || shared.set_up(key, &workspace, task, Moment::Launch);
+        shared.launches.while_wanted(order.attempt, place, set_up).map_err(Trouble::Refused)?;
     }
     let prompt = prompt_of(&order);
     let dir = shared.bundle(order.attempt);
@@ -295,6 +333,7 @@ pub(super) fn stop_in_background(shared: &Arc<Shared>, attempt: AttemptId, at_on
     let worker = Arc::clone(shared);
     let dir = shared.bundle(attempt);
     let stop = move || {
+        worker.launches.give_up(attempt);
         worker.launches.wait_for(attempt);
         for _ in 0..ORDER_TRIES {
             let ordered =

@@ -142,13 +142,18 @@ impl Shared {
         self.give_ports_back(key);
     }
 
+    /// Where the set-up of a workspace runs and its output stays.
+    pub(super) fn setup_place(&self, key: &str) -> PathBuf {
+        self.state_dir.join("checks").join(format!("setup-{key}"))
+    }
+
     fn tell_setup(&self, task: &TaskId, seen: SetupSeen) {
         let _leaving = self.messages.send(Message::SetUp { task: task.clone(), seen });
     }
 
     /// Runs a command of the set-up under a shim, as a check. Gives how long it took, or what it said.
     fn run_setup(&self, key: &str, dir: &Path, task: &TaskId, command: &str) -> Result<Result<u64, String>, Refusal> {
-        let place = self.state_dir.join("checks").join(format!("setup-{key}"));
+        let place = self.setup_place(key);
         let result = checks::run_in(self, &place, &format!("setup-{key}"), (task, Epoch(0)), dir, command)?;
         if result.passed {
             return Ok(Ok(result.took_ms));
