@@ -329,16 +329,7 @@ impl<W: World> Driver<W> {
             Message::BaselineSeen { attempt, task, baseline } => {
                 self.take(Input::BaselineSeen { attempt, task, baseline });
             }
-            Message::Merged { task, epoch, outcome } => {
-                self.merging.remove(&(task.clone(), epoch));
-                if let MergeOutcome::Failed { reason } = &outcome
-                    && let Some(refusal) = refusal::in_text(reason, Path::new(&self.settings.workspace))
-                {
-                    self.refused(Refused::Merge(task, epoch), refusal);
-                    return Ok(());
-                }
-                self.take(Input::WorkMerged { task, epoch, outcome });
-            }
+            Message::Merged { task, epoch, outcome } => self.merged(task, epoch, outcome),
             Message::SetUp { task, seen } => {
                 let seen = seen.with_text(|text| self.clean(text));
                 self.take(Input::SetUp { task, seen });
@@ -379,6 +370,16 @@ impl<W: World> Driver<W> {
             }
         }
         Ok(())
+    }
+
+    fn merged(&mut self, task: TaskId, epoch: Epoch, outcome: MergeOutcome) {
+        self.merging.remove(&(task.clone(), epoch));
+        if let MergeOutcome::Failed { reason } = &outcome
+            && let Some(refusal) = refusal::in_text(reason, Path::new(&self.settings.workspace))
+        {
+            return self.refused(Refused::Merge(task, epoch), refusal);
+        }
+        self.take(Input::WorkMerged { task, epoch, outcome });
     }
 
     /// Decides on an input and keeps what follows until it is durable.

@@ -10,7 +10,7 @@ pub(crate) mod session;
 use rekindle_core::duration;
 use rekindle_core::event::{
     AgentSaid, AttemptEvent, Body, ChangedPart, CompactionNear, Finish, Landed, Outcome, PauseReason, PersonEvent,
-    Recovery, ReviewEvent, RunEvent, SessionEvent, TaskEvent, TeamStanding,
+    PlanReloaded, Recovery, ReviewEvent, RunEvent, SessionEvent, TaskEvent, TeamStanding,
 };
 use rekindle_core::ids::AttemptId;
 use rekindle_core::last_words;
@@ -232,6 +232,12 @@ fn tell_attempt(fact: &AttemptEvent) -> Parts {
     }
 }
 
+fn reloaded(reload: &PlanReloaded) -> String {
+    let (changed, removed) = (reload.changed.len(), reload.removed.len());
+    let added = counted(reload.added.len(), "task", "tasks");
+    format!("the operator changed the plan: {added} added, {changed} changed, {removed} removed")
+}
+
 fn tell_run(fact: &RunEvent) -> Parts {
     match fact {
         RunEvent::RunStarted { plan, plan_path, .. } => {
@@ -279,12 +285,7 @@ fn tell_run(fact: &RunEvent) -> Parts {
         RunEvent::PlanChanged { .. } => {
             ("CHANGED", Tone::Warning, "the plan's file differs from the plan of this run".to_owned())
         }
-        RunEvent::PlanReloaded(reload) => {
-            let (added, changed, removed) = (reload.added.len(), reload.changed.len(), reload.removed.len());
-            let added = counted(added, "task", "tasks");
-            let text = format!("the operator changed the plan: {added} added, {changed} changed, {removed} removed");
-            ("RELOADED", Tone::Active, text)
-        }
+        RunEvent::PlanReloaded(reload) => ("RELOADED", Tone::Active, reloaded(reload)),
         RunEvent::RunFinished(Finish { outcome, complete, failed, skipped, unreachable }) => {
             let tone = if *outcome == Outcome::Complete { Tone::Good } else { Tone::Error };
             (

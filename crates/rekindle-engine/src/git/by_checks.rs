@@ -20,7 +20,7 @@ const LIST: &str = "rekindle-made-by-checks";
 /// Files that are listed. With more of them nothing is left out: what is a result cannot be told from the rest.
 const FILES_MAX: usize = 100_000;
 
-/// Where tools keep what they can make again. While an agent is at work, only these count as a check's: anything else that appears
+/// Where tools keep what they can make again. While an agent is running, only these count as a check's: anything else that appears
 /// meanwhile may be the agent's.
 const CACHES: &[&str] = &[
     "__pycache__",

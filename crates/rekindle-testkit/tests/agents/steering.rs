@@ -212,9 +212,9 @@ impl Drop for OwnServers {
         for pid in processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok()) {
             let is_theirs = |exe: PathBuf| exe.starts_with(&self.0);
             if std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(is_theirs) {
-                let killed = rustix::process::Pid::from_raw(pid)
+                // One that has just ended is what is wanted.
+                let _ended = rustix::process::Pid::from_raw(pid)
                     .map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::KILL));
-                eprintln!("ended {pid}: {killed:?}");
             }
         }
     }
