@@ -26,9 +26,8 @@ fn placed(rig: &Rig) -> usize {
 
 /// The order is given, and the screen says that it can be undone: first as the answer to the key, then counting down.
 fn given(terminal: &Terminal<'_>) {
-    terminal.awaits("an order to undo", |screen| {
-        screen.contains("unless you undo it") || screen.contains("u takes it back")
-    });
+    terminal
+        .awaits("an order to undo", |screen| screen.contains("unless you undo it") || screen.contains("u undoes it"));
 }
 
 /// A run in the middle and a screen on it.
