@@ -53,7 +53,7 @@ fn an_agent_is_told_something() {
     assert_eq!(kinds(&rig, "told"), 0);
     terminal.text("mind the gap, 漢字 too");
     terminal.keys(&["Enter"]);
-    terminal.shows("message for T2: taken");
+    terminal.shows("message for T2: accepted");
     assert_eq!(rig.task("T2")["told"][0]["text"], "mind the gap, 漢字 too", "{}", rig.story());
     assert_eq!(kinds(&rig, "told"), 1, "once: {}", rig.story());
     // Leaving the box says nothing to anybody.
