@@ -122,10 +122,10 @@ impl App {
         }
     }
 
-    /// Takes the newest order back that was not acted on yet. One that was given a moment ago may not be in the picture yet.
+    /// Undoes the newest order that was not carried out yet. The picture may be a moment old: it may lack that order, or still show one
+    /// that was undone.
     fn undo(&mut self) -> Vec<Effect> {
-        let newest = self.picture.as_ref().and_then(|picture| picture.run.placed.last()).map(|placed| placed.number);
-        self.act(Act::Undo(newest.unwrap_or(NEWEST)))
+        self.act(Act::Undo(NEWEST))
     }
 
     /// Answers the question of the chosen task, else the oldest that is open.
