@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use rustix::process::{Pid, test_kill_process};
+
 use super::call::{self, records};
 use super::names::HEADS;
 use super::refs::{Move, Moved, there};
@@ -200,8 +202,9 @@ impl Work {
         let entries = std::fs::read_dir(&self.state).into_iter().flatten().flatten();
         for entry in entries {
             let name = entry.file_name();
-            let pid = name.to_str().and_then(|name| name.strip_prefix(TRIAL)).and_then(|pid| pid.parse::<u32>().ok());
-            if pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            let pid = name.to_str().and_then(|name| name.strip_prefix(TRIAL)).and_then(|pid| pid.parse::<i32>().ok());
+            let is_gone = |pid| test_kill_process(pid) == Err(rustix::io::Errno::SRCH);
+            if pid.and_then(Pid::from_raw).is_some_and(is_gone) {
                 let _next_time = self.repo.forget_worktree(&entry.path());
             }
         }
@@ -216,7 +219,8 @@ impl Work {
             None => self.repo.transact(&[Move::From(&name, &ready.commit, &ready.target)])? == Moved::Yes,
             Some(at) => self.repo.forward(&at, ready)?,
         };
-        self.repo.sync_to_disk()?;
+        // What the branch has is landed, whatever the disk says afterwards: giving the order again finds it there.
+        let _said_by_the_disk = self.repo.sync_to_disk();
         Ok(landed)
     }
 }
@@ -262,7 +266,8 @@ impl Repo {
             ["merge", "--ff-only", "--no-squash", "--no-verify-signatures", "--no-overwrite-ignore", "--quiet"];
         let answer = self.call_in(at).limit(CHECKOUT_MS).args(options).arg(&ready.commit).run()?;
         let head = self.call_in(at).args(["rev-parse", "--verify", "HEAD^{commit}"]).id()?;
-        if answer.code == 0 && head == ready.commit { Ok(true) } else { Err(answer.failed()) }
+        // Where the branch stands decides, and not what git said about it.
+        if head == ready.commit { Ok(true) } else { Err(answer.failed()) }
     }
 
     /// The tree that holds two commits, or the files in which they contradict each other.
@@ -278,7 +283,10 @@ impl Repo {
             since.map_or_else(|| "--allow-unrelated-histories".to_owned(), |since| format!("--merge-base={since}"));
         let answer = self.call().args(options).args([&from, ours, theirs]).files().run()?;
         let mut parts = records(&answer.out).map(|part| String::from_utf8_lossy(part).into_owned());
-        let tree = parts.next().filter(|tree| call::is_id(tree)).ok_or_else(|| answer.failed())?;
+        let Some(tree) = parts.next().filter(|tree| call::is_id(tree)) else {
+            // A git before 2.40 takes no merge base: it merges from the last commit that both have.
+            return if since.is_some() { self.merged_tree(ours, theirs, None) } else { Err(answer.failed()) };
+        };
         match answer.code {
             0 => Ok(Ok(tree)),
             1 => {

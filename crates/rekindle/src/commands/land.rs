@@ -25,7 +25,7 @@ const FILES_SHOWN: usize = 20;
 /// Take the result of the run into your branch
 ///
 /// If your branch moved while the run worked, merges both first and runs every check of the plan on the merged files; your branch
-/// moves only if they pass. Your checkout must be clean: it is the only command that changes it.
+/// moves only if they pass. This is the only command that changes your checkout, which must have no uncommitted changes.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  rekindle land\n  rekindle land --squash\n  rekindle land --into release --merge")]
 pub(crate) struct LandArgs {
@@ -200,8 +200,8 @@ fn prove(context: &Context, state: &State, work: &Work, ready: &Ready, into: &st
         if !tried.passed() {
             context.ui.say(&tried.output);
             let message = format!("a check fails on the merged files: {}", one_line(command));
-            let error = CliError::refused(message)
-                .hint(format!("nothing was changed: {into} and your checkout are as they were"));
+            let error =
+                CliError::refused(message).hint(format!("nothing was changed: {into} and your checkout are unchanged"));
             return Err(error.hint("look at both: rekindle diff"));
         }
         context.ui.say(&format!("passed {} in {}", one_line(command), elapsed(tried.took_ms)));

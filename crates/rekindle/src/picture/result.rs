@@ -101,7 +101,7 @@ impl RunResult {
     pub(crate) fn lines(&self) -> Vec<String> {
         let next = match self.next() {
             Next::Landed(text) => Some(text),
-            Next::Take => Some(format!("your checkout is as it was; see it: {SEE} · take it: {TAKE}")),
+            Next::Take => Some(format!("your checkout is unchanged; see it: {SEE} · take it: {TAKE}")),
             Next::Nothing => None,
         };
         std::iter::once(self.headline()).chain(self.doubt()).chain(next).collect()
@@ -139,7 +139,7 @@ mod tests {
     fn it_says_how_much_it_is_and_what_to_type() {
         let told = result().lines();
         assert_eq!(told[0], "1 commit on rekindle/x: 2 files, +30 −4");
-        assert_eq!(told[1], "your checkout is as it was; see it: rekindle diff · take it: rekindle land");
+        assert_eq!(told[1], "your checkout is unchanged; see it: rekindle diff · take it: rekindle land");
     }
 
     #[test]

@@ -75,7 +75,7 @@ pub struct Worktree {
     pub ports: u16,
 }
 
-/// Before what a worktree is set up.
+/// What a worktree is set up for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moment {
     /// An agent: nobody has worked there since the last one.
@@ -112,7 +112,7 @@ impl Shared {
 
     fn setup_failed(&self, task: &TaskId, reason: String) -> Refusal {
         self.tell_setup(task, SetupSeen::Failed { reason: reason.clone() });
-        let hint = "fix [worktree] in rekindle.toml, or what it runs; it is tried again by itself".to_owned();
+        let hint = "fix [worktree] in rekindle.toml, or what it runs; the set-up is retried automatically".to_owned();
         Refusal { reason: format!("the set-up of the worktree of {task} failed: {reason}"), hint }
     }
 
@@ -128,7 +128,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Before a worktree goes. What it says is of no interest, and what it leaves undone is the next one's to find.
+    /// Runs the teardown of a worktree that is about to be removed. A failure is recorded, and the worktree is removed all the same.
     pub(super) fn tear_down(&self, key: &str, dir: &Path, task: &TaskId) {
         let command = &self.programs.worktree.teardown;
         if !command.is_empty() {
@@ -200,7 +200,7 @@ impl Shared {
         let _alone = self.port_lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut taken = self.ports();
         if taken.remove(key).is_some() {
-            // A block that cannot be given back is only not used again.
+            // If this fails, the block stays reserved, which costs nothing.
             let _kept = serde_json::to_vec(&taken).map(|bytes| atomic::save(&self.state_dir, PORTS, &bytes));
         }
     }
