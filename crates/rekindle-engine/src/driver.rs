@@ -116,8 +116,8 @@ pub struct Driver<W: World> {
     more_to_read: BTreeSet<AttemptId>,
     /// Attempts whose process is gone and whose output is not yet read to its end.
     ending: BTreeSet<AttemptId>,
-    /// Attempts that may have been begun before this coordinator: looked at until that is known, not begun meanwhile.
-    unknown: BTreeSet<AttemptId>,
+    /// Attempts that an earlier coordinator may have started, and when they are looked at again: until that is known they are not started.
+    unknown: BTreeMap<AttemptId, gather::NextLook>,
     /// Attempts whose output could not be read, and when that is tried again.
     unreadable: BTreeMap<AttemptId, spools::Unreadable>,
     /// Merges under way: none is begun twice at a time.
@@ -164,7 +164,7 @@ impl<W: World> Driver<W> {
             waiters: Vec::new(),
             more_to_read: BTreeSet::new(),
             ending: BTreeSet::new(),
-            unknown: BTreeSet::new(),
+            unknown: BTreeMap::new(),
             unreadable: BTreeMap::new(),
             merging: BTreeSet::new(),
             unprovable: BTreeMap::new(),
@@ -286,7 +286,7 @@ impl<W: World> Driver<W> {
                 next
             }
         };
-        next.into_iter().chain(self.reads_again_at()).min()
+        next.into_iter().chain(self.reads_again_at()).chain(self.looks_again_at()).min()
     }
 
     /// Whether the run is over or paused, so that the coordinator can leave.

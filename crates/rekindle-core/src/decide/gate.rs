@@ -202,8 +202,9 @@ pub(super) fn pause_for_reset(step: &mut OpenStep<'_>) -> bool {
     let waiting = step.state.gates.values().filter(|gate| waits(gate, step.now));
     let mut resets: Vec<(Time, Option<Time>, u32)> = Vec::new();
     for gate in waiting {
-        // A provider that is overloaded is no pause: it is back within seconds.
-        match gate.until.filter(|_| gate.cause == "usage_limit") {
+        // A provider that is overloaded is no pause: it is back within seconds. A limit that is over is none either: such a gate waits
+        // for a person, and a pause until then would end as it begins.
+        match gate.until.filter(|until| gate.cause == "usage_limit" && *until > step.now) {
             Some(until) if gate.probe <= 1 => resets.push((until, gate.reset, gate.probe)),
             _ => return false,
         }

@@ -175,6 +175,19 @@ fn a_run_that_only_waits_is_paused_with_the_reset_that_was_named_and_not_again_b
     assert_eq!(decide::next_deadline(&story.state, story.now), Some(reset.plus_ms(30_000)));
 }
 
+#[test]
+fn a_run_that_waits_for_a_person_and_for_a_limit_that_is_over_is_not_paused_again_and_again() {
+    let mut story = story();
+    fails(&mut story, 1, Problem::Auth, None);
+    fails(&mut story, 2, Problem::UsageLimit, None);
+    let resumes_at = story.state.run.as_ref().and_then(|run| run.resumes_at).expect("it is paused until then");
+    story.now = resumes_at;
+    story.input(Input::TimePassed);
+    let pauses = story.log.iter().filter(|event| matches!(event.body, Body::Run(RunEvent::SessionPause(_)))).count();
+    assert_eq!(pauses, 1, "the limit is over: only the person is waited for");
+    assert_eq!(decide::standstill(&story.state), Standstill::Person);
+}
+
 /// What the newest attempt's model may take for a byte.
 fn answer_limit(story: &Story) -> Option<u64> {
     let newest = story.state.live_attempts().map(|(id, _)| id).max().expect("somebody at work");

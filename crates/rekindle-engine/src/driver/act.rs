@@ -90,7 +90,7 @@ impl<W: World> Driver<W> {
 
     pub(super) fn launch(&mut self, attempt: AttemptId) {
         // One that has run is read to its end, and one that may run is looked for: neither is begun.
-        if self.ending.contains(&attempt) || self.unknown.contains(&attempt) {
+        if self.ending.contains(&attempt) || self.unknown.contains_key(&attempt) {
             return;
         }
         let Some(facts) = self.facts_for(attempt) else { return };

@@ -9,6 +9,7 @@ use rekindle_core::review::Findings;
 use rekindle_core::signal::Signal;
 use rekindle_core::state::{AttemptPhase, TaskState};
 use rekindle_core::text;
+use rekindle_core::time::Time;
 
 use super::spools::{CHUNK_BYTES, Progress, set_offset};
 use super::{Driver, Error};
@@ -27,6 +28,18 @@ const ISSUES_KEPT: usize = 50;
 /// few enough to cost no time.
 const ENDED_LOOKED_AT: usize = 256;
 
+/// Pause before an attempt of an earlier coordinator whose state could not be told is looked at again; it doubles.
+const LOOK_AGAIN_MS: u64 = 1_000;
+
+/// Longest pause between two such looks: a machine that refuses for hours costs little, and the task waits a minute too long at most.
+const LOOK_AGAIN_MAX_MS: u64 = 60_000;
+
+/// The next look at an attempt whose state is unknown.
+pub(super) struct NextLook {
+    wait_ms: u64,
+    at: Time,
+}
+
 impl<W: World> Driver<W> {
     /// What became of every attempt that the state holds open.
     pub(super) fn probe_all(&mut self) -> Vec<(AttemptId, Found)> {
@@ -39,7 +52,7 @@ impl<W: World> Driver<W> {
     pub(super) fn settle_found(&mut self, attempt: AttemptId, found: &Found) -> Result<(), Error> {
         let begun = self.state.attempts.get(&attempt).is_some_and(|known| known.phase != AttemptPhase::Starting);
         if *found == Found::Unresponsive && !begun {
-            self.unknown.insert(attempt);
+            self.look_later(attempt);
         }
         match found {
             Found::Alive { .. } | Found::Unresponsive => {
@@ -62,10 +75,13 @@ impl<W: World> Driver<W> {
         }
         let (epoch, wanted) = (found.epoch, found.stop.is_none());
         let Some(found) = self.world.probe(&[(attempt, epoch)]).pop() else { return Ok(()) };
-        let was_unknown = found != Found::Unresponsive && self.unknown.remove(&attempt);
+        let was_unknown = found != Found::Unresponsive && self.unknown.remove(&attempt).is_some();
         match found {
             Found::Alive { .. } | Found::Unresponsive => {
                 self.world.watch(attempt);
+                if self.unknown.contains_key(&attempt) {
+                    self.look_later(attempt);
+                }
                 Ok(())
             }
             Found::NeverStarted if was_unknown && wanted => {
@@ -157,10 +173,14 @@ impl<W: World> Driver<W> {
     /// Takes what an agent has written since, up to a bound; more is read in a later turn.
     pub(super) fn read_on(&mut self, attempt: AttemptId) -> Result<(), Error> {
         if !self.state.attempts.get(&attempt).is_some_and(rekindle_core::state::Attempt::is_live) {
+            self.unknown.remove(&attempt);
             return Ok(());
         }
         if self.ending.contains(&attempt) {
             self.more_to_read.remove(&attempt);
+            return self.attempt_ended(attempt);
+        }
+        if self.is_look_due(attempt) {
             return self.attempt_ended(attempt);
         }
         match self.read_chunks(attempt)? {
@@ -180,11 +200,30 @@ impl<W: World> Driver<W> {
         Ok(())
     }
 
-    /// Attempts with output that one turn was not enough for, or that could not be read before and may be now.
+    /// Plans the next look at an attempt whose state is unknown. The watch alone is not enough: of what never got a process it tells
+    /// nothing.
+    fn look_later(&mut self, attempt: AttemptId) {
+        let wait_ms = self.unknown.get(&attempt).map_or(LOOK_AGAIN_MS, |last| last.wait_ms * 2).min(LOOK_AGAIN_MAX_MS);
+        let at = self.world.now().plus_ms(wait_ms);
+        self.unknown.insert(attempt, NextLook { wait_ms, at });
+    }
+
+    fn is_look_due(&mut self, attempt: AttemptId) -> bool {
+        let now = self.world.now();
+        self.unknown.get(&attempt).is_some_and(|next| next.at <= now)
+    }
+
+    /// When an attempt whose state is unknown is looked at again.
+    pub(super) fn looks_again_at(&self) -> Option<Time> {
+        self.unknown.values().map(|next| next.at).min()
+    }
+
+    /// Attempts with output that one turn was not enough for, or that could not be read or looked at before and may be now.
     pub fn unread(&mut self) -> Vec<AttemptId> {
         let now = self.world.now();
         let due = self.unreadable.iter().filter(|(_, failed)| failed.again_at <= now).map(|(id, _)| *id);
         let mut unread: BTreeSet<AttemptId> = due.collect();
+        unread.extend(self.unknown.iter().filter(|(_, next)| next.at <= now).map(|(id, _)| *id));
         unread.extend(&self.more_to_read);
         unread.into_iter().collect()
     }
