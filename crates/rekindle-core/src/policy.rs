@@ -1,6 +1,7 @@
 //! What follows from each cause: one table, and the arithmetic of retries and backoff.
 
 use crate::cause::Cause;
+use crate::duration;
 
 /// Longest wait between two attempts at a task, so that a long night is not spent waiting.
 pub const BACKOFF_CAP_MS: u64 = 5 * 60 * 1000;
@@ -64,6 +65,18 @@ pub fn row(cause: &Cause) -> Row {
         Cause::Machine(_) => (false, Next::WaitForMachine, false),
     };
     Row { counts, next, advise_split }
+}
+
+/// When the next attempt starts, in words.
+pub fn when_next(cause: &Cause, wait_ms: u64) -> String {
+    match (row(cause).next, wait_ms) {
+        (Next::WaitForGate, _) => "when its account may go on".to_owned(),
+        (Next::AskPerson, _) if *cause == Cause::Auth => "when a person has seen to it".to_owned(),
+        (Next::WaitForOperator, _) => "when the run goes on".to_owned(),
+        (Next::WaitForMachine, _) => "when the machine has room again".to_owned(),
+        (_, 0) => "at once".to_owned(),
+        (_, wait_ms) => format!("after {}", duration::format(wait_ms)),
+    }
 }
 
 /// Exponential backoff with full jitter: a uniform draw from zero to `base · 2^(failures-1)`, capped.

@@ -11,6 +11,7 @@ mod ground;
 mod hits;
 mod keys;
 mod layout;
+mod lines_box;
 mod log;
 mod order;
 mod pane;
@@ -38,6 +39,7 @@ use self::screen::{Ending, Screen};
 pub(crate) use self::theme::{Theme, ThemeChoice};
 use crate::error::{CliError, Result};
 use crate::picture::RunReader;
+use crate::pinned;
 use crate::project::Project;
 
 /// Longest wait for a key before news is looked at.
@@ -201,6 +203,15 @@ impl Live {
                 self.app.resize(columns, rows);
             }
             Effect::Copy(text) => screen.copy(&text),
+            Effect::Read(act) => {
+                let (project, tell) = (self.project.clone(), self.tell.clone());
+                thread::spawn(move || {
+                    let pinned = pinned::state_of(&project).map_err(|error| reader::words(&error));
+                    let present = pinned.map(|pinned| act.present(&pinned).unwrap_or_default());
+                    // The person may have left.
+                    let _ = tell.send(News::Present(act, present));
+                });
+            }
             Effect::Do(act) => {
                 let (project, tell) = (self.project.clone(), self.tell.clone());
                 thread::spawn(move || {

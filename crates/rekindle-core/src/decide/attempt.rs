@@ -2,7 +2,6 @@
 
 use super::{About, OpenStep, Reply, gate, health, hold, review, session, split, steer, strategy, team, unreported};
 use crate::cause::Cause;
-use crate::duration;
 use crate::event::{AttemptEvent, MachineEvent, PersonEvent, RunEvent, TaskEvent};
 use crate::ids::{AttemptId, Epoch, QuestionId, TaskId};
 use crate::last_words;
@@ -305,14 +304,7 @@ pub(super) fn retry_or_end(step: &mut OpenStep<'_>, id: &TaskId, cause: &Cause, 
         0
     };
     let used = if counted { task.tries() } else { task.tries().saturating_sub(1) };
-    let next = match (row.next, wait_ms) {
-        (Next::WaitForGate, _) => "when its account may go on".to_owned(),
-        (Next::AskPerson, _) if *cause == Cause::Auth => "when a person has seen to it".to_owned(),
-        (Next::WaitForOperator, _) => "when the run goes on".to_owned(),
-        (Next::WaitForMachine, _) => "when the machine has room again".to_owned(),
-        (_, 0) => "at once".to_owned(),
-        (_, wait_ms) => format!("after {}", duration::format(wait_ms)),
-    };
+    let next = policy::when_next(cause, wait_ms);
     let limit = text::counted(limit, "attempt", "attempts");
     let reason = format!("{}; {used} of {limit} used, next {next}", failure_words(step, id, cause));
     let not_before = (wait_ms > 0).then(|| step.now.plus_ms(wait_ms));

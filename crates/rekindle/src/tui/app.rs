@@ -27,6 +27,8 @@ use crate::ui::{Tone, one_line};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
     Do(Act),
+    /// Read what an act would replace.
+    Read(Act),
     /// Give a text to the terminal's clipboard.
     Copy(String),
     /// Give the terminal to the shell for a while.
@@ -72,6 +74,8 @@ pub(super) enum News {
     Runs(Vec<RunRow>, Option<String>),
     /// The store could not be read; it is tried again.
     Trouble(Option<String>),
+    /// What an act would replace.
+    Present(Act, Result<String, String>),
     /// What became of an act.
     Done(Result<String, String>),
 }
@@ -272,6 +276,7 @@ impl App {
                     (list.runs, list.live) = (Some(runs), live);
                 }
             }
+            News::Present(act, present) => self.take_present(&act, present),
             News::Trouble(trouble) => self.trouble = trouble,
             News::Done(outcome) => {
                 self.acting = self.acting.saturating_sub(1);

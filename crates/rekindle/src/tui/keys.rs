@@ -17,7 +17,7 @@ pub(super) enum Mode {
     Typing,
     Answer,
     Tell,
-    Split,
+    Lines,
     /// Whether something is to be done.
     Confirm,
     Copy,
@@ -37,7 +37,7 @@ impl Mode {
         Self::Typing,
         Self::Answer,
         Self::Tell,
-        Self::Split,
+        Self::Lines,
         Self::Confirm,
         Self::Copy,
         Self::Runs,
@@ -55,7 +55,7 @@ impl Mode {
             Self::Typing => "typing a filter",
             Self::Answer => "answering",
             Self::Tell => "telling",
-            Self::Split => "splitting",
+            Self::Lines => "typing lines",
             Self::Confirm => "confirming",
             Self::Copy => "copying",
             Self::Runs => "past runs",
@@ -215,7 +215,7 @@ const DIFF: &[M] = &[M::Diff];
 const TYPING: &[M] = &[M::Typing];
 const ANSWER: &[M] = &[M::Answer];
 const TELL: &[M] = &[M::Tell];
-const SPLIT: &[M] = &[M::Split];
+const LINES: &[M] = &[M::Lines];
 const CONFIRM: &[M] = &[M::Confirm];
 const COPY: &[M] = &[M::Copy];
 const RUNS: &[M] = &[M::Runs];
@@ -231,13 +231,13 @@ const NOT_LOG: &[M] = &[M::Tree, M::Diff, M::Text, M::Copy, M::Runs, M::Hits, M:
 /// Lists with a filter.
 const FILTERED: &[M] = &[M::Tree, M::Diff, M::Text, M::Runs, M::Help];
 /// Boxes with something to decide or to type.
-const BOXES: &[M] = &[M::Typing, M::Answer, M::Tell, M::Split, M::Confirm];
+const BOXES: &[M] = &[M::Typing, M::Answer, M::Tell, M::Lines, M::Confirm];
 /// Lists over the screen.
 const POPUPS: &[M] = &[M::Copy, M::Runs, M::Hits, M::Help];
 /// Where help is a key away.
 const HELPED: &[M] = &[M::Tree, M::Log, M::Diff, M::Text, M::Runs, M::Hits, M::Confirm];
 /// Where letters are typed.
-const WRITING: &[M] = &[M::Typing, M::Answer, M::Tell, M::Split];
+const WRITING: &[M] = &[M::Typing, M::Answer, M::Tell, M::Lines];
 
 /// Every key.
 pub(super) const TABLE: &[Binding] = &[
@@ -245,7 +245,7 @@ pub(super) const TABLE: &[Binding] = &[
     row("Enter", TREE, A::Open, "into its detail; a wave opens or closes", "open", 90),
     row("Enter", ANSWER, A::Take, "send the option or the text; ten seconds to undo it", "send", 90),
     row("Enter", TELL, A::Take, "send the message", "send", 90),
-    row("Enter", SPLIT, A::Take, "take the part; on an empty line, continue", "next part, empty: continue", 90),
+    row("Enter", LINES, A::Take, "end the line; on an empty last line, continue", "next line, empty: continue", 90),
     row("Enter", CONFIRM, A::Take, "do what the marked button says", "marked button", 80),
     row("Enter", TYPING, A::Take, "keep it", "keep", 90),
     row("Enter y", COPY, A::Take, "copy the marked line", "copy", 90),
@@ -281,6 +281,8 @@ pub(super) const TABLE: &[Binding] = &[
     row("k ↑", LISTS, A::Up, "up", "", 0),
     row("↓ Tab", ANSWER, A::Down, "next option; the last is your own text", "next option", 80),
     row("↑ Shift-Tab", ANSWER, A::Up, "option before", "", 0),
+    row("↓", LINES, A::Down, "line below", "", 0),
+    row("↑", LINES, A::Up, "line above", "line above", 60),
     row("PgDn", ANSWER, A::PageDown, "more of the question", "more of it", 89),
     row("PgUp", ANSWER, A::PageUp, "back in the question", "", 0),
     row("PgDn", LISTS, A::PageDown, "a page down", "", 0),

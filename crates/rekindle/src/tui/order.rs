@@ -7,7 +7,8 @@ use rekindle_core::input::TaskEdit;
 use super::app::{App, Effect};
 use super::edit::LineEdit;
 use super::keys::Action;
-use super::popup::{Confirm, CopyMenu, Popup, SplitBox, TellBox};
+use super::lines_box::LinesBox;
+use super::popup::{Confirm, CopyMenu, Popup, TellBox};
 use super::question::AnswerBox;
 use super::tree::Node;
 use crate::acts::{Act, Addition, NEWEST};
@@ -37,7 +38,7 @@ impl App {
                 self.ask(if runs { Act::Pause } else { Act::Resume });
             }
             Action::Undo => return self.undo(),
-            Action::Add => self.type_for(Act::Add(Addition::default())),
+            Action::Add => return self.type_for(Act::Add(Addition::default())),
             Action::RetryFailed => {
                 let failed = self.picture.iter().flat_map(|picture| &picture.tasks);
                 let failed = failed.filter(|task| task.state == "failed").map(|task| task.id.clone());
@@ -48,30 +49,31 @@ impl App {
                 Some(agent) => self.ask(Act::Recover(agent)),
                 None => self.warn("no agent is working on it: there is nothing to recover".to_owned()),
             },
-            other => self.order_task(other),
+            other => return self.order_task(other),
         }
         Vec::new()
     }
 
-    fn order_task(&mut self, action: Action) {
+    fn order_task(&mut self, action: Action) -> Vec<Effect> {
         let Some(task) = self.task() else {
             self.warn("choose a task first".to_owned());
-            return;
+            return Vec::new();
         };
         match action {
             Action::Retry => self.ask(Act::Retry(task)),
             Action::Skip => self.ask(Act::Skip(task)),
             Action::Stop => self.ask(Act::Stop(task)),
-            Action::Split => self.type_for(Act::Split(task, Vec::new())),
-            Action::Edit => self.type_for(Act::Edit(task, Box::default())),
+            Action::Split => return self.type_for(Act::Split(task, Vec::new())),
+            Action::Edit => return self.type_for(Act::Edit(task, Box::default())),
             Action::Checks => {
                 let other = TaskEdit { accept: Some(Vec::new()), ..TaskEdit::default() };
-                self.type_for(Act::Edit(task, Box::new(other)));
+                return self.type_for(Act::Edit(task, Box::new(other)));
             }
             Action::Complete => self.ask(Act::Done(task)),
             Action::Tell => self.tell(task),
             _ => {}
         }
+        Vec::new()
     }
 
     /// Why nothing may be ordered.
@@ -101,12 +103,31 @@ impl App {
         self.popup = Some(Popup::Confirm(Confirm { act, says, yes: false }));
     }
 
-    /// Lets a person type what an act has to be told.
-    fn type_for(&mut self, act: Act) {
-        let Some(picture) = &self.picture else { return };
-        match act.refusal(picture) {
-            Some(refusal) => self.warn(one_line(&refusal)),
-            None => self.popup = Some(Popup::Split(SplitBox { act, parts: Vec::new(), line: LineEdit::default() })),
+    /// Lets a person type what an act has to be told; an edit starts with what it would replace.
+    fn type_for(&mut self, act: Act) -> Vec<Effect> {
+        let Some(picture) = &self.picture else { return Vec::new() };
+        if let Some(refusal) = act.refusal(picture) {
+            self.warn(one_line(&refusal));
+            return Vec::new();
+        }
+        let typing = LinesBox::new(act.clone());
+        let effects = if typing.reading { vec![Effect::Read(act)] } else { Vec::new() };
+        self.popup = Some(Popup::Lines(typing));
+        effects
+    }
+
+    /// Takes what an act would replace into the box that waits for it.
+    pub(super) fn take_present(&mut self, act: &Act, present: Result<String, String>) {
+        let Some(Popup::Lines(typing)) = &mut self.popup else { return };
+        if !typing.reading || typing.act != *act {
+            return;
+        }
+        match present {
+            Ok(text) => typing.start_with(&text),
+            Err(trouble) => {
+                self.popup = None;
+                self.warn(trouble);
+            }
         }
     }
 
@@ -237,6 +258,7 @@ impl App {
         let size = self.size;
         match &mut self.popup {
             Some(Popup::Answer(answer)) => answer.step(by.signum()),
+            Some(Popup::Lines(lines)) => lines.step(by.signum()),
             Some(Popup::Copy(menu)) => menu.at = step(menu.at, by, menu.items.len()),
             Some(Popup::Runs(list)) => list.at = step(list.at, by, list.kept().len()),
             Some(Popup::Hits(list)) => list.at = step(list.at, by, list.hits.iter().flatten().count()),
@@ -267,7 +289,7 @@ impl App {
                 self.popup = Some(Popup::Tell(tell));
             }
             Some(Popup::Tell(tell)) => return self.act(Act::Tell(tell.task, tell.line.text().trim().to_owned())),
-            Some(Popup::Split(split)) => self.take_part(split),
+            Some(Popup::Lines(lines)) => self.end_line(lines),
             Some(Popup::Copy(mut menu)) if menu.at < menu.items.len() => {
                 let (_, text) = menu.items.swap_remove(menu.at);
                 return vec![self.copy(text)];
@@ -279,22 +301,22 @@ impl App {
         Vec::new()
     }
 
-    fn take_part(&mut self, mut split: SplitBox) {
-        if !split.line.is_blank() {
-            split.parts.push(split.line.text().trim().to_owned());
-            split.line = LineEdit::default();
-        } else if split.parts.len() < split.act.asks_for().map_or(0, |(_, least)| least) {
-            let many = if matches!(split.act, Act::Split(..)) {
-                "type at least two parts, one per line"
-            } else {
-                "type something first"
-            };
-            self.warn(many.to_owned());
-        } else {
-            self.ask(split.act.told(split.parts));
+    fn end_line(&mut self, mut typing: LinesBox) {
+        if typing.reading || !typing.end_line() {
+            self.popup = Some(Popup::Lines(typing));
             return;
         }
-        self.popup = Some(Popup::Split(split));
+        let told = typing.told();
+        if told.len() < typing.act.asks_for().map_or(0, |(_, least)| least) {
+            let missing = match &typing.act {
+                Act::Split(..) => "type at least two parts, one per line",
+                _ => "type something first",
+            };
+            self.warn(missing.to_owned());
+            self.popup = Some(Popup::Lines(typing));
+            return;
+        }
+        self.ask(typing.act.told(told));
     }
 
     fn turn_to(&mut self, list: &super::popup::RunList) {

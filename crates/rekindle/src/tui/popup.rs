@@ -10,6 +10,7 @@ use super::filter::Filter;
 use super::hits::HitList;
 use super::keys::{self, HelpLine, Mode};
 use super::layout;
+use super::lines_box::LinesBox;
 use super::question::AnswerBox;
 use super::wide;
 use crate::acts::Act;
@@ -23,7 +24,7 @@ pub(super) enum Popup {
     Confirm(Confirm),
     Answer(AnswerBox),
     Tell(TellBox),
-    Split(SplitBox),
+    Lines(LinesBox),
     Copy(CopyMenu),
     Runs(RunList),
     /// What was found in all logs.
@@ -38,7 +39,7 @@ impl Popup {
             Self::Confirm(_) => Mode::Confirm,
             Self::Answer(_) => Mode::Answer,
             Self::Tell(_) => Mode::Tell,
-            Self::Split(_) => Mode::Split,
+            Self::Lines(_) => Mode::Lines,
             Self::Copy(_) => Mode::Copy,
             Self::Runs(_) => Mode::Runs,
             Self::Hits(_) => Mode::Hits,
@@ -63,17 +64,6 @@ pub(super) struct TellBox {
     pub task: TaskId,
     /// Where the message goes, in words.
     pub says: String,
-    pub line: LineEdit,
-}
-
-/// Lines that an act has to be told: the parts of a task, a new one, its text or its checks.
-#[derive(Clone, Debug)]
-pub(super) struct SplitBox {
-    /// The act, before it was told them.
-    pub act: Act,
-    /// Lines so far.
-    pub parts: Vec<String>,
-    /// The one being typed.
     pub line: LineEdit,
 }
 

@@ -62,12 +62,16 @@ impl App {
                 Some(&mut answer.line)
             }
             Some(Popup::Tell(tell)) => Some(&mut tell.line),
-            Some(Popup::Split(split)) => Some(&mut split.line),
+            Some(Popup::Lines(lines)) if !lines.reading => Some(&mut lines.line),
             _ => None,
         }
     }
 
     fn write(&mut self, key: KeyEvent) {
+        if let (None, Some(Popup::Lines(lines))) = (&self.typing, &mut self.popup) {
+            lines.key(key);
+            return;
+        }
         if let Some(line) = self.line() {
             line.key(key);
         }

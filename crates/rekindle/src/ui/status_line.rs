@@ -22,6 +22,8 @@ pub(crate) struct StatusLine<'a> {
     /// The task's id and title; empty when it is about the run.
     pub task: &'a str,
     pub text: &'a str,
+    /// What follows; where the line is too long, the text before it is cut.
+    pub tail: &'a str,
 }
 
 impl StatusLine<'_> {
@@ -36,8 +38,13 @@ impl StatusLine<'_> {
         let used = VERB_WIDTH + width_of(&place) + 2;
         let task = cut(&one_line(self.task), TASK_WIDTH);
         let pad = " ".repeat(TASK_WIDTH.saturating_sub(width_of(&task)));
+        let room = width.saturating_sub(used);
         let rest = format!("{task}{pad} {}", one_line(self.text));
-        let rest = cut(rest.trim_end(), width.saturating_sub(used));
+        let tail = one_line(self.tail);
+        // A tail that would leave less than half of the text's room is cut with it.
+        let whole = width_of(&tail) * 2 <= room.saturating_sub(TASK_WIDTH);
+        let kept = if whole { room.saturating_sub(width_of(&tail)) } else { room };
+        let rest = cut(&format!("{}{tail}", cut(rest.trim_end(), kept)), room);
         format!("{verb} {place} {rest}").trim_end().to_owned()
     }
 }
@@ -55,8 +62,15 @@ mod tests {
             progress: (3, 12),
             task: "T3 lexer",
             text: "attempt 1\x1b[2J",
+            tail: "",
         };
         assert_eq!(line.render(Paint::OFF, 100), "     STARTED [  412.8s] ( 3/12) T3 lexer                 attempt 1");
         assert_eq!(line.render(Paint::OFF, 40), "     STARTED [  412.8s] ( 3/12) T3 lexe…");
+        let line = StatusLine { text: "attempt 1: ended by signal 9", tail: "; attempt 2 at once", ..line };
+        let whole =
+            "     STARTED [  412.8s] ( 3/12) T3 lexer                 attempt 1: ended by signal 9; attempt 2 at once";
+        assert_eq!(line.render(Paint::OFF, 120), whole);
+        let cut = "     STARTED [  412.8s] ( 3/12) T3 lexer                 attempt 1: ended by…; attempt 2 at once";
+        assert_eq!(line.render(Paint::OFF, 96), cut, "what follows is kept");
     }
 }

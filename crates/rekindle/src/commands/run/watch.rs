@@ -2,29 +2,30 @@
 //!
 //! It reads the store like every other view and drives nothing.
 
+mod ends;
 mod live;
 mod summary;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use clap::ValueEnum;
-use rekindle_core::cause::Cause;
 use rekindle_core::event::{
     AttemptEvent, Body, GateEvent, MachineEvent, PersonEvent, ReviewEvent, RunEvent, SessionEvent, TaskEvent,
 };
+use rekindle_core::ids::AttemptId;
 use rekindle_core::last_words;
-use rekindle_core::report::Channel;
 use rekindle_core::time::Time;
 use rekindle_engine::alert::{Channels, Kind};
 use rekindle_engine::clock;
 use rekindle_engine::store::StoredEvent;
 
+use self::ends::{End, Ends, Shown};
 use self::live::Live;
 use crate::commands::Context;
 use crate::error::{CliError, Result};
+use crate::picture::output::TaskOutput;
 use crate::picture::{Picture, RunReader};
 use crate::project::Project;
 use crate::story::blocks::{self, Names};
@@ -144,8 +145,7 @@ struct Screen {
     told_wait: Option<Time>,
     /// Whether the zone of the times was named: once is enough.
     told_zone: bool,
-    /// Tasks whose agents ended without a report and whose checks run: what those say stands in the line about the end.
-    looked_at: BTreeSet<String>,
+    ends: Ends,
     /// When something was last printed or drawn.
     spoke: Time,
     live: Live,
@@ -155,19 +155,8 @@ struct Screen {
 impl Screen {
     fn new(ui: Ui, project: &Project, progress: Progress, alerts: Channels) -> Self {
         let (live, eye) = (Live::new(&ui, progress), RunReader::new(project, None));
-        let spoke = clock::wall();
-        Self {
-            ui,
-            progress,
-            eye,
-            seen: None,
-            told_wait: None,
-            told_zone: false,
-            looked_at: BTreeSet::new(),
-            spoke,
-            live,
-            alerts,
-        }
+        let (spoke, ends) = (clock::wall(), Ends::new(live.is_on()));
+        Self { ui, progress, eye, seen: None, told_wait: None, told_zone: false, ends, spoke, live, alerts }
     }
 
     /// Shows what is new. A coordinator that has just begun may have no run yet.
@@ -183,8 +172,9 @@ impl Screen {
         let fresh = self.fresh()?;
         let waits = Some(&picture.run).filter(|row| row.state == "waiting").and_then(|row| row.resumes_at);
         let wait = waits.filter(|until| self.told_wait != Some(*until));
-        let folded: BTreeSet<u64> = fresh.iter().filter(|event| self.folds(event)).map(|event| event.seq).collect();
-        let mut shown = self.lines(&picture, &fresh, wait, &folded);
+        let ends = fresh.iter().enumerate().map(|(at, event)| self.ends.shown(event, &fresh[at + 1..]));
+        let ends: Vec<Shown> = ends.collect();
+        let mut shown = self.lines(&picture, &fresh, wait, &ends);
         if !self.told_zone && (wait.is_some() || fresh.iter().any(|event| event.kind == "gate_closed")) {
             self.told_zone = true;
             shown.push(format!("{BELOW}{}", zone_line(now)));
@@ -248,40 +238,33 @@ impl Screen {
     }
 
     fn line(&self, picture: &Picture, told: &Told, time: Time, task: &str) -> String {
+        self.line_with(picture, told, "", time, task)
+    }
+
+    /// A line with what follows, which is cut last.
+    fn line_with(&self, picture: &Picture, told: &Told, tail: &str, time: Time, task: &str) -> String {
         let counts = picture.counts();
         let (elapsed_ms, progress) = (time.since_ms(picture.run.started_at), (counts.complete, counts.all));
         let Told { verb, tone, text } = told;
-        self.ui.rendered(&StatusLine { verb, tone: *tone, elapsed_ms, progress, task, text })
-    }
-
-    /// Whether an event is told by the line that follows it: an agent ended without a report, its checks are run and fail, and the
-    /// line about the end of its attempt says all of that.
-    fn folds(&mut self, event: &StoredEvent) -> bool {
-        let task = event.task.clone().unwrap_or_default();
-        match story::body(event) {
-            Some(Body::Task(TaskEvent::TaskClaimed { door: Channel::Unreported, .. })) => {
-                self.looked_at.insert(task);
-                true
-            }
-            Some(Body::Task(TaskEvent::ChecksFinished { passed, .. })) => self.looked_at.remove(&task) && !passed,
-            _ => false,
-        }
+        self.ui.rendered(&StatusLine { verb, tone: *tone, elapsed_ms, progress, task, text, tail })
     }
 
     /// A line or a block for every event that matters, and one for a wait that has begun.
-    fn lines(
-        &self,
-        picture: &Picture,
-        fresh: &[StoredEvent],
-        wait: Option<Time>,
-        folded: &BTreeSet<u64>,
-    ) -> Vec<String> {
+    fn lines(&self, picture: &Picture, fresh: &[StoredEvent], wait: Option<Time>, ends: &[Shown]) -> Vec<String> {
         let state_file = self.eye.project().state_file();
         let names = Names { state_file: &state_file, plan_file: &picture.run.plan_path };
         let line = |told: &Told, time: Time, task: &str| self.line(picture, told, time, task);
         let mut shown = self.complaints();
-        let shows = |event: &StoredEvent| matters(event) && !folded.contains(&event.seq);
-        for (place, event) in fresh.iter().enumerate().filter(|(_, event)| shows(event)) {
+        for (place, (event, how)) in fresh.iter().zip(ends).enumerate() {
+            match how {
+                Shown::Folded => continue,
+                Shown::End(end) => {
+                    shown.extend(self.end(picture, event, end));
+                    continue;
+                }
+                Shown::Itself if !matters(event) => continue,
+                Shown::Itself => {}
+            }
             let before = place.checked_sub(1).and_then(|place| fresh.get(place));
             if let Some(block) = story::body(event).and_then(|body| blocks::block(&body, names)) {
                 // Who paused it, and what a second Ctrl-C does, stands only in the line.
@@ -291,19 +274,16 @@ impl Screen {
                 shown.push(format!("\n{}\n", harmless(&block)));
                 continue;
             }
-            let title = event.task.as_deref().and_then(|id| picture.task(id));
-            let task = title.map_or_else(String::new, |task| format!("{} {}", task.id, task.title));
             if !repeats(before, event) {
                 let mut told = story::tell(event);
                 let (end, words) = last_words::apart(&told.text);
-                let words = words.map(|words| format!("{BELOW}its last words: {}", one_line(words)));
+                let words = words.map(words_line);
                 told.text = end.to_owned();
-                if let Some(number) = attempt_number(picture, event) {
+                if let Some(number) = replacement_number(picture, event) {
                     told.text = format!("attempt {number}: {}", told.text);
                 }
-                shown.push(line(&told, Time(event.time_ms), &task));
+                shown.push(line(&told, Time(event.time_ms), &task_of(picture, event)));
                 shown.extend(words);
-                shown.extend(output_of(picture, event));
             }
             shown.extend(choices(event));
         }
@@ -315,43 +295,57 @@ impl Screen {
         shown
     }
 
+    /// The end of an attempt and what follows it, with what its agent printed last below.
+    fn end(&self, picture: &Picture, event: &StoredEvent, end: &End) -> Vec<String> {
+        let task = event.task.as_deref().and_then(|id| picture.task(id));
+        let number = task.map_or(0, |task| picture.number_of(&task.id, end.attempt));
+        let (told, inner_words) = last_words::apart(&end.told.text);
+        let (head, next) = match number {
+            0 => (String::new(), "next attempt".to_owned()),
+            number => (format!("attempt {number}: "), format!("attempt {}", number + 1)),
+        };
+        let next = end.next.as_ref().map(|when| format!("; {next} {when}")).unwrap_or_default();
+        let told = Told { text: format!("{head}{told}"), ..end.told };
+        let line = self.line_with(picture, &told, &next, Time(event.time_ms), &task_of(picture, event));
+        let mut lines = vec![line];
+        let output: Vec<&str> = output_of(picture, end.attempt);
+        let own_words = end.last_words.as_ref().map(|words| format!("\"{words}\""));
+        // An agent that prints plain text has its last words in its output.
+        let printed = output.join(" ");
+        let words = own_words.as_deref().or(inner_words).filter(|words| !printed.contains(words.trim_matches('"')));
+        lines.extend(words.map(words_line));
+        lines.extend(output.iter().map(|line| format!("{BELOW}| {line}")));
+        lines
+    }
+
     /// Channels that do not reach anybody, told once each.
     fn complaints(&self) -> Vec<String> {
         self.alerts.complaints.take().iter().map(|text| format!("{BELOW}{}", one_line(text))).collect()
     }
 }
 
-/// Which attempt at its task an event is about, where it tells of its beginning or end.
-fn attempt_number(picture: &Picture, event: &StoredEvent) -> Option<u32> {
-    let body = story::body(event)?;
-    let task = event.task.as_deref().and_then(|id| picture.task(id)).map(|task| &task.id)?;
-    let attempt = match &body {
-        Body::Attempt(AttemptEvent::Redispatched { .. }) => {
-            let epoch = event.epoch?;
-            picture.attempts_of(task).find(|row| row.epoch.0 == epoch).map(|row| row.attempt)?
-        }
-        Body::Attempt(
-            AttemptEvent::AgentCrashed { attempt, .. }
-            | AttemptEvent::AttemptEnded { attempt, .. }
-            | AttemptEvent::AgentHung { attempt, .. }
-            | AttemptEvent::RoleTimeout { attempt, .. },
-        ) => *attempt,
-        _ => return None,
-    };
+fn words_line(words: &str) -> String {
+    format!("{BELOW}its last words: {}", one_line(words))
+}
+
+/// The id and title of the task that an event is about.
+fn task_of(picture: &Picture, event: &StoredEvent) -> String {
+    let task = event.task.as_deref().and_then(|id| picture.task(id));
+    task.map_or_else(String::new, |task| format!("{} {}", task.id, task.title))
+}
+
+/// Which attempt at its task a replacement is.
+fn replacement_number(picture: &Picture, event: &StoredEvent) -> Option<u32> {
+    let Body::Attempt(AttemptEvent::Redispatched { .. }) = story::body(event)? else { return None };
+    let (task, epoch) = (&picture.task(event.task.as_deref()?)?.id, event.epoch?);
+    let attempt = picture.attempts_of(task).find(|row| row.epoch.0 == epoch)?.attempt;
     Some(picture.number_of(task, attempt)).filter(|number| *number > 0)
 }
 
-/// What an agent printed before the end that an event tells, where it failed.
-fn output_of(picture: &Picture, event: &StoredEvent) -> Vec<String> {
-    let ended = story::body(event).filter(|body| {
-        matches!(body, Body::Attempt(AttemptEvent::AgentCrashed { .. } | AttemptEvent::AttemptEnded { .. }))
-    });
-    let attempt = ended.and_then(|body| story::attempt_of(&body));
-    let outputs = picture.outputs.values().filter(|output| Some(output.attempt) == attempt);
-    outputs
-        .take(1)
-        .flat_map(|output| output.shown().map(|line| format!("{BELOW}| {line}")).collect::<Vec<_>>())
-        .collect()
+/// What the agent of an attempt printed before it failed.
+fn output_of(picture: &Picture, attempt: AttemptId) -> Vec<&str> {
+    let output = picture.outputs.values().find(|output| output.attempt == attempt);
+    output.into_iter().flat_map(TaskOutput::shown).collect()
 }
 
 /// Whether an event rings the bell.
@@ -417,24 +411,13 @@ fn by_person(fact: &PersonEvent) -> bool {
     )
 }
 
-/// Whether an event is shown by `run`; `events` and `why` show all of them.
+/// Whether an event has a line of its own in `run`; `events` and `why` show all of them. The ends of attempts are in `ends`.
 fn matters(event: &StoredEvent) -> bool {
     let Some(body) = story::body(event) else { return false };
     match body {
         Body::Attempt(AttemptEvent::Dispatched { resumed, .. }) => !resumed,
-        Body::Attempt(AttemptEvent::AttemptEnded { cause, .. }) => {
-            matches!(
-                cause,
-                Cause::ExitedIncomplete
-                    | Cause::ShimLost
-                    | Cause::HostLost
-                    | Cause::StartFailed { .. }
-                    | Cause::Machine(_)
-            )
-        }
         Body::Person(fact) => by_person(&fact),
         Body::Task(TaskEvent::ChecksFinished { passed, .. }) => !passed,
-        Body::Task(TaskEvent::TaskClaimed { door, .. }) => door == Channel::Unreported,
         Body::Run(RunEvent::TeamChecked(team)) => team.working + team.idle + team.unresponsive > 0,
         Body::Machine(MachineEvent::HealthChecked(seen)) => seen.results.iter().any(|check| !check.passed),
         Body::Attempt(AttemptEvent::Redispatched { .. })
@@ -445,11 +428,8 @@ fn matters(event: &StoredEvent) -> bool {
             | TaskEvent::TaskSkipped { .. }
             | TaskEvent::TaskReopened { .. },
         )
-        | Body::Attempt(
-            AttemptEvent::RoleTimeout { .. } | AttemptEvent::AgentHung { .. } | AttemptEvent::AgentCrashed { .. },
-        )
         | Body::Task(TaskEvent::WorkflowFailed { .. })
-        | Body::Attempt(AttemptEvent::AgentAdopted { .. } | AttemptEvent::OrphanAgentDetected { .. })
+        | Body::Attempt(AttemptEvent::AgentAdopted { .. })
         | Body::Run(RunEvent::CoordinatorRecovered(_))
         | Body::Run(
             RunEvent::SessionPause(_)

@@ -11,7 +11,8 @@ use super::super::edit::LineEdit;
 use super::super::hits::HitList;
 use super::super::keys::HelpLine;
 use super::super::layout::{self, BOX_WIDTH as WIDE, centred, inside, top_for};
-use super::super::popup::{Confirm, CopyMenu, Help, Popup, RunList, SplitBox, TellBox};
+use super::super::lines_box::LinesBox;
+use super::super::popup::{Confirm, CopyMenu, Help, Popup, RunList, TellBox};
 use super::super::question::AnswerBox;
 use super::super::wide;
 use super::frame_of;
@@ -41,7 +42,7 @@ pub(super) fn draw(app: &App, frame: &mut Frame<'_>) {
         Popup::Confirm(confirm) => confirmation(app, confirm, room),
         Popup::Answer(answer) => answering(app, answer, (screen.width, screen.height)),
         Popup::Tell(tell) => telling(app, tell, room),
-        Popup::Split(split) => splitting(app, split, room),
+        Popup::Lines(lines) => typing_lines(app, lines, room),
         Popup::Copy(menu) => copying(app, menu, room),
         Popup::Runs(list) => runs(app, list, room),
         Popup::Hits(list) => hits(app, list, room),
@@ -140,19 +141,25 @@ fn telling(app: &App, tell: &TellBox, room: usize) -> Boxed {
     Boxed { title: format!("tell {}", tell.task), lines, at, wide: WIDE }
 }
 
-fn splitting(app: &App, split: &SplitBox, room: usize) -> Boxed {
-    let asks = match &split.act {
+fn typing_lines(app: &App, typing: &LinesBox, room: usize) -> Boxed {
+    let asks = match &typing.act {
+        _ if typing.reading => "reading what it replaces…",
         Act::Split(..) => "type the parts, one per line, in order",
         other => other.asks_for().map_or("", |(what, _)| what),
     };
     let mut lines = vec![Line::styled(asks, app.theme.tone(Tone::Dim))];
-    for (at, part) in split.parts.iter().enumerate() {
-        lines.push(Line::from(wide::cut(&format!("{}. {part}", at + 1), room)));
-    }
-    lines.push(typed(app, &split.line, room, true));
-    let at = lines.len() - 1;
-    let title = match &split.act {
-        Act::Split(task, _) | Act::Edit(task, _) => format!("{} {task}", split.act.verb()),
+    // Parts and checks are a list; a text is shown as it is.
+    let numbered = !matches!(&typing.act, Act::Edit(_, edit) if edit.accept.is_none());
+    let shown = |number: usize, text: &str| {
+        let text = if numbered { format!("{}. {text}", number + 1) } else { text.to_owned() };
+        Line::from(wide::cut(&text, room))
+    };
+    lines.extend(typing.above.iter().enumerate().map(|(at, text)| shown(at, text)));
+    let at = lines.len();
+    lines.push(typed(app, &typing.line, room, !typing.reading));
+    lines.extend((typing.above.len() + 1..).zip(&typing.below).map(|(at, text)| shown(at, text)));
+    let title = match &typing.act {
+        Act::Split(task, _) | Act::Edit(task, _) => format!("{} {task}", typing.act.verb()),
         other => format!("{} a task", other.verb()),
     };
     Boxed { title, lines, at, wide: WIDE }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use rekindle_core::ids::{AttemptId, QuestionId};
+use rekindle_core::input::TaskEdit;
 
 use super::made::{self, app, feed, id};
 use super::{press, text, write};
@@ -207,6 +208,40 @@ fn a_task_is_split_by_parts_typed_line_by_line() {
     press(&mut app, &["Enter", "Enter"]);
     let parts = vec!["count".to_owned(), "limit".to_owned()];
     assert_eq!(press(&mut app, &["y"]), [Effect::Do(Act::Split(id("T4"), parts))]);
+}
+
+#[test]
+fn an_edit_starts_with_what_it_replaces() {
+    let mut app = app(made::fleet(), SIZE);
+    on(&mut app, "T4");
+    let checks = Act::Edit(id("T4"), Box::new(TaskEdit { accept: Some(Vec::new()), ..TaskEdit::default() }));
+    assert_eq!(press(&mut app, &["E"]), [Effect::Read(checks.clone())]);
+    write(&mut app, "too early");
+    app.take(News::Present(checks, Ok("cargo test\nmake lint".to_owned())));
+    assert!(text(&app).contains("1. cargo test") && !text(&app).contains("too early"), "{}", text(&app));
+    // The first line is changed, the second stays.
+    press(&mut app, &["Up"]);
+    write(&mut app, " --all");
+    press(&mut app, &["Down", "Enter", "Enter"]);
+    let told = vec!["cargo test --all".to_owned(), "make lint".to_owned()];
+    let edit = TaskEdit { accept: Some(told), ..TaskEdit::default() };
+    assert_eq!(press(&mut app, &["y"]), [Effect::Do(Act::Edit(id("T4"), Box::new(edit)))]);
+}
+
+#[test]
+fn a_text_keeps_its_empty_lines_and_a_late_answer_changes_nothing() {
+    let mut app = app(made::fleet(), SIZE);
+    on(&mut app, "T4");
+    let [Effect::Read(act)] = &press(&mut app, &["e"])[..] else { panic!("its text is read") };
+    app.take(News::Present(act.clone(), Ok("Limit it.\n\n  by address".to_owned())));
+    write(&mut app, "es");
+    app.take(News::Present(act.clone(), Ok("late".to_owned())));
+    press(&mut app, &["Enter", "Enter"]);
+    let edit = TaskEdit { text: Some("Limit it.\n\n  by addresses".to_owned()), ..TaskEdit::default() };
+    assert_eq!(press(&mut app, &["y"]), [Effect::Do(Act::Edit(id("T4"), Box::new(edit)))]);
+    press(&mut app, &["e"]);
+    app.take(News::Present(act.clone(), Err("the store is gone".to_owned())));
+    assert!(app.popup.is_none() && text(&app).contains("the store is gone"), "{}", text(&app));
 }
 
 #[test]
