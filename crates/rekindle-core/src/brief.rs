@@ -23,8 +23,8 @@ mod whole_plan;
 
 pub use collect::{facts_after, facts_from, reloads};
 pub use facts::{
-    Activity, Answered, Asked, CheckSeen, Decision, Disk, Doors, Facts, LineKind, NamedTask, PersonTold, PlanLine,
-    ReviewFacts, Standing, Stream, TaskFacts, TaskResult,
+    Activity, Answered, Asked, CheckSeen, Decision, Disk, Facts, LineKind, NamedTask, PersonTold, PlanLine,
+    ReportChannels, ReviewFacts, Standing, Stream, TaskFacts, TaskResult,
 };
 pub use own::own_bytes;
 pub use reinject::{REINJECT_BYTES, reinject};

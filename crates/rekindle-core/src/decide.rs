@@ -112,9 +112,9 @@ fn route(step: &mut OpenStep<'_>, input: Input) -> Reply {
         Input::AttemptLost { attempt, with_host } => attempt::lost(step, attempt, with_host),
         Input::AttemptNotStarted { attempt, reason } => attempt::not_started(step, attempt, reason),
         Input::AttemptSilent { attempt, quiet_ms, evidence } => attempt::silent(step, attempt, quiet_ms, evidence),
-        Input::Reported { attempt, epoch, door, report } => report::reported(step, attempt, epoch, door, report),
+        Input::Reported { attempt, epoch, channel, report } => report::reported(step, attempt, epoch, channel, report),
         Input::ChecksFinished { task, epoch, evidence } => report::checks_finished(step, &task, epoch, evidence),
-        Input::Streamed { attempt, sign } => stream::streamed(step, attempt, sign),
+        Input::Streamed { attempt, event } => stream::streamed(step, attempt, event),
         Input::SessionClosed { attempt, measure, transcript, cut_off, under_way } => {
             stream::session_closed(step, attempt, measure, (transcript, cut_off, under_way))
         }

@@ -68,7 +68,7 @@ pub enum Input {
     /// An agent's own stream said something that decisions depend on.
     Streamed {
         attempt: AttemptId,
-        sign: StreamEvent,
+        event: StreamEvent,
     },
     /// An agent has ended, and its own session was looked at.
     SessionClosed {
@@ -107,7 +107,7 @@ pub enum Input {
         attempt: AttemptId,
         /// The epoch its token names.
         epoch: Epoch,
-        door: Channel,
+        channel: Channel,
         report: Report,
     },
     /// The checks of a claim have ended.
@@ -149,7 +149,7 @@ pub enum Input {
     PressureSeen {
         short: Option<Refusal>,
     },
-    /// The machine had no room for something: nothing of it was begun.
+    /// The machine had no room for something: nothing of it was started.
     Refused {
         what: Refused,
         refusal: Refusal,
@@ -205,7 +205,7 @@ pub struct Noted {
 /// What a machine had no room for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// An attempt: no process of it was begun.
+    /// An attempt: no process of it was started.
     Attempt(AttemptId),
     /// The checks of a claim, or some of them: nothing is known.
     Checks(TaskId, Epoch),

@@ -70,9 +70,9 @@ pub fn row(cause: &Cause) -> Row {
 /// When the next attempt starts, in words.
 pub fn when_next(cause: &Cause, wait_ms: u64) -> String {
     match (row(cause).next, wait_ms) {
-        (Next::WaitForGate, _) => "when its account may go on".to_owned(),
-        (Next::AskPerson, _) if *cause == Cause::Auth => "when a person has seen to it".to_owned(),
-        (Next::WaitForOperator, _) => "when the run goes on".to_owned(),
+        (Next::WaitForGate, _) => "when its account may be used again".to_owned(),
+        (Next::AskPerson, _) if *cause == Cause::Auth => "when a person has fixed it".to_owned(),
+        (Next::WaitForOperator, _) => "when the run continues".to_owned(),
         (Next::WaitForMachine, _) => "when the machine has room again".to_owned(),
         (_, 0) => "at once".to_owned(),
         (_, wait_ms) => format!("after {}", duration::format(wait_ms)),

@@ -175,7 +175,7 @@ pub struct Run {
     pub resumes: u32,
     /// Hash of the plan's file when it was last seen to differ from the pinned plan.
     pub changed_plan: Option<String>,
-    /// The highest wave that was begun, to notice when one is over.
+    /// The highest wave that was started, to notice when one is over.
     pub wave: u32,
     /// Whether the disk has been looked at since that wave ended.
     pub inspection: Inspection,

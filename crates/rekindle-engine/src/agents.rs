@@ -25,9 +25,9 @@ use std::fmt;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-use guard_adapter::Guarded;
+use guard_adapter::GuardAdapter;
 use history::Record;
-use hook_installer::Installable;
+use hook_installer::HookInstaller;
 use interactive::Interactive;
 use rekindle_core::activity::{Activity, History};
 use rekindle_core::limits::Traits;
@@ -70,13 +70,13 @@ impl Kinds {
     }
 
     /// The kinds whose own sessions can be guarded.
-    pub fn guarded(self) -> impl Iterator<Item = &'static dyn Guarded> {
-        self.iter().filter_map(|kind| kind.about().guarded)
+    pub fn guard_adapters(self) -> impl Iterator<Item = &'static dyn GuardAdapter> {
+        self.iter().filter_map(|kind| kind.about().guard_adapter)
     }
 
     /// The kinds that take hooks.
-    pub fn installable(self) -> impl Iterator<Item = &'static dyn Installable> {
-        self.iter().filter_map(|kind| kind.about().installable)
+    pub fn hook_installers(self) -> impl Iterator<Item = &'static dyn HookInstaller> {
+        self.iter().filter_map(|kind| kind.about().hook_installer)
     }
 }
 
@@ -366,9 +366,9 @@ pub struct About {
     /// What to do without a login.
     pub login_hint: &'static str,
     /// What the hooks and transcripts of a person's own session mean, where such sessions can be guarded.
-    pub guarded: Option<&'static dyn Guarded>,
+    pub guard_adapter: Option<&'static dyn GuardAdapter>,
     /// How hooks get into its settings, where it takes some.
-    pub installable: Option<&'static dyn Installable>,
+    pub hook_installer: Option<&'static dyn HookInstaller>,
 }
 
 impl About {
@@ -380,8 +380,8 @@ impl About {
             tried_up_to: None,
             keeps_transcript: false,
             login_hint: "",
-            guarded: None,
-            installable: None,
+            guard_adapter: None,
+            hook_installer: None,
         }
     }
 }

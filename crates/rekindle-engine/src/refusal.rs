@@ -15,7 +15,7 @@ use crate::git;
 /// Why something was not done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trouble {
-    /// The machine had no room: nothing was begun, and it is worth another try.
+    /// The machine had no room: nothing was started, and it is worth another try.
     Refused(Refusal),
     /// Something is wrong with what was asked for.
     Wrong(String),

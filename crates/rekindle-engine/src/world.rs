@@ -106,10 +106,10 @@ pub struct LeaveOrder {
 /// Whether the machine had room for an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// It is under way, or was before: what comes of it arrives as an observation. That may be a refusal, when nothing was begun.
+    /// It is under way, or was before: what comes of it arrives as an observation. That may be a refusal, when nothing was started.
     /// What may have been begun is never told as refused: it is looked into by its lock and its identity until it is known.
     Yes,
-    /// The machine had no room for it: nothing was begun.
+    /// The machine had no room for it: nothing was started.
     Refused(Refusal),
 }
 
@@ -210,7 +210,7 @@ pub trait World {
     fn polls(&mut self) -> bool {
         false
     }
-    /// Waits until what was begun beside the driver and must not be cut off has ended.
+    /// Waits until what was started beside the driver and must not be cut off has ended.
     fn finish(&mut self) {}
     /// An attempt is being watched from now on.
     fn watch(&mut self, attempt: AttemptId);

@@ -1,4 +1,4 @@
-//! The door with real sockets: callers that hang up while they wait, and a process without a free descriptor.
+//! The control socket of a real process: callers that hang up while they wait, and a process without a free descriptor.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -47,7 +47,7 @@ fn descriptors() -> usize {
 fn opened() -> (tempfile::TempDir, Receiver<Called>) {
     let dir = tempfile::tempdir().expect("tempdir");
     let (sender, messages) = sync_channel(1_024);
-    server::open(dir.path(), sender).expect("a door");
+    server::open(dir.path(), sender).expect("a control socket");
     (dir, messages)
 }
 
@@ -99,10 +99,10 @@ fn waits_of(status: &File) -> u64 {
 }
 
 #[test]
-fn a_door_without_descriptors_pauses_and_opens_again() {
+fn a_control_socket_without_descriptors_pauses_and_listens_again() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let (dir, messages) = opened();
-    await_that("the door listens", || threads("control").len() == 1);
+    await_that("the control socket listens", || threads("control").len() == 1);
     let status = File::open(format!("/proc/self/task/{}/status", threads("control")[0])).expect("its status");
     let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None).expect("a socket");
     let address = SocketAddrUnix::new(dir.path().join(server::SOCKET)).expect("an address");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use rekindle_engine::agents::KINDS;
-use rekindle_engine::agents::hook_installer::{Event, Form, Installable};
+use rekindle_engine::agents::hook_installer::{Event, Form, HookInstaller};
 use rekindle_engine::guard::install::hooks_file;
 
 /// One line for people who look into a plugin.
@@ -43,8 +43,8 @@ fn integrations() -> PathBuf {
     Path::new(&manifest).join("../../integrations").canonicalize().expect("the folder")
 }
 
-fn program(kind: &str) -> &'static dyn Installable {
-    KINDS.of(kind).and_then(|kind| kind.about().installable).expect("it takes hooks")
+fn program(kind: &str) -> &'static dyn HookInstaller {
+    KINDS.of(kind).and_then(|kind| kind.about().hook_installer).expect("it takes hooks")
 }
 
 /// The files of the plugins that are made of what an installation writes, by their place in the folder.

@@ -155,7 +155,7 @@ pub(crate) struct RunReader {
 type Made = ((String, usize, Option<Landed>), Option<Arc<RunResult>>);
 
 impl RunReader {
-    /// An eye on a run of a project: the newest, or the one whose id is, or begins with, `wanted`.
+    /// A reader of a run of a project: the newest, or the one whose id is, or begins with, `wanted`.
     pub(crate) fn new(project: &Project, wanted: Option<&str>) -> Self {
         let (project, wanted) = (project.clone(), wanted.map(str::to_owned));
         Self { project, wanted, view: None, seen: 0, last: None, lost: LostLook::default(), made: None }

@@ -121,15 +121,15 @@ fn tell_task(fact: &TaskEvent) -> Parts {
         TaskEvent::TaskStarted { number, nth, .. } => {
             ("BEGUN", Tone::Active, format!("attempt {} starts", if *nth > 0 { nth } else { number }))
         }
-        TaskEvent::TaskClaimed { door: Channel::Unreported, .. } => {
+        TaskEvent::TaskClaimed { channel: Channel::Unreported, .. } => {
             ("LOOKED AT", Tone::Warning, "its agent ended without a report: rekindle runs its checks".to_owned())
         }
-        TaskEvent::TaskClaimed { door: Channel::Operator, .. } => {
+        TaskEvent::TaskClaimed { channel: Channel::Operator, .. } => {
             ("CLAIMED", Tone::Active, "a person says it is done".to_owned())
         }
-        TaskEvent::TaskClaimed { door, result, .. } => {
+        TaskEvent::TaskClaimed { channel, result, .. } => {
             let result = result.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
-            ("CLAIMED", Tone::Active, format!("its agent says it is done ({}){result}", through(*door)))
+            ("CLAIMED", Tone::Active, format!("its agent says it is done ({}){result}", through(*channel)))
         }
         TaskEvent::ChecksFinished { evidence, passed: true } => ("PROVEN", Tone::Good, proven(evidence.checks.len())),
         TaskEvent::ChecksFinished { evidence, .. } => ("NOT PROVEN", Tone::Warning, evidence.complaint()),
@@ -408,8 +408,8 @@ fn pausing(reason: PauseReason) -> &'static str {
     }
 }
 
-fn through(door: Channel) -> &'static str {
-    match door {
+fn through(channel: Channel) -> &'static str {
+    match channel {
         Channel::Command => "by command",
         Channel::Signal => "by a signal in its output",
         Channel::Kept => "kept while no coordinator was running",

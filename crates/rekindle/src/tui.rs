@@ -82,9 +82,9 @@ pub(crate) fn show(project: &Project, options: Options) -> Result<Left> {
     let ending = Ending::watch()?;
     let (tell, news) = sync_channel(NEWS_MAX);
     let (ask, wants) = sync_channel(WANTS_MAX);
-    let eye = RunReader::new(project, options.run.as_deref());
+    let run_reader = RunReader::new(project, options.run.as_deref());
     let reader = Reader::new(options.run.clone(), tell.clone());
-    let reading = thread::spawn(move || reader.run(eye, &wants));
+    let reading = thread::spawn(move || reader.run(run_reader, &wants));
     let app = App::new(project.clone(), options.theme, options.read_only, options.run, screen.size());
     let mut live = Live { app, project: project.clone(), tell, news, ask, asked: None, ground: Ground::default() };
     if options.asks_terminal {

@@ -26,7 +26,7 @@ use signal_hook::iterator::Signals;
 use tokio::sync::oneshot;
 
 use self::answer::Problem;
-use self::cache::Looks;
+use self::cache::RunCache;
 use self::gate::{Names, Token};
 use self::stream::Feed;
 use crate::error::{CliError, Result};
@@ -56,7 +56,7 @@ pub(crate) struct Server {
 
 /// What every request can reach.
 pub(crate) struct Web {
-    looks: Looks,
+    cache: RunCache,
     names: Names,
     token: Token,
     port: u16,
@@ -71,7 +71,7 @@ impl Server {
         let bound = listener.local_addr().and_then(|bound| listener.set_nonblocking(true).map(|()| bound));
         let bound = bound.map_err(|error| unbound(address, &error))?;
         let web = Web {
-            looks: Looks::new(&wish.project, wish.run.clone()),
+            cache: RunCache::new(&wish.project, wish.run.clone()),
             names: Names::new(bound, &wish.allowed)?,
             token: Token::new()?,
             port: bound.port(),

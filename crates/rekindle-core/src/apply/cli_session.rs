@@ -97,8 +97,8 @@ fn note_turn(cli_session: &mut CliSession, ok: bool) {
 
 /// Notes what an agent says of its task.
 pub(super) fn heard(state: &mut State, event: &Event, fact: &TaskEvent) {
-    if let TaskEvent::TaskClaimed { attempt, door, .. } = fact {
-        match door {
+    if let TaskEvent::TaskClaimed { attempt, channel, .. } = fact {
+        match channel {
             Channel::Unreported => on(state, *attempt, |cli_session| cli_session.looked = true),
             // A person took its work: it has said nothing more itself.
             Channel::Operator => {}

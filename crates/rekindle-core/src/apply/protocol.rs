@@ -160,8 +160,8 @@ fn change_task(task: &mut Task, fact: &ReviewEvent) {
 }
 
 /// Whether an agent reported the work that is claimed: a reviewer's verdict and a look at old work say nothing of that.
-pub(super) fn claimed(task: &mut Task, door: Channel, verdict: Option<Verdict>) {
-    match door {
+pub(super) fn claimed(task: &mut Task, channel: Channel, verdict: Option<Verdict>) {
+    match channel {
         Channel::Unreported | Channel::Operator => task.workflow.unreported = true,
         Channel::Command | Channel::Signal | Channel::Kept | Channel::Mcp if verdict.is_none() => {
             task.workflow.unreported = false

@@ -18,13 +18,13 @@ pub(super) fn change(task: &mut Task, event: &Event, fact: &TaskEvent) {
             task.started_at = Some(event.time);
             task.waited_ms = 0;
         }
-        TaskEvent::TaskClaimed { attempt, door, result, verdict } => {
+        TaskEvent::TaskClaimed { attempt, channel, result, verdict } => {
             let epoch = event.epoch.unwrap_or(task.epoch);
             // A claim of rekindle's own is about a task that nobody holds.
             task.state = TaskState::InProgress;
             let (result, verdict) = (result.clone(), *verdict);
-            protocol::claimed(task, *door, verdict);
-            task.claim = Some(Claim { attempt: *attempt, epoch, door: *door, result, verdict, outdated: false });
+            protocol::claimed(task, *channel, verdict);
+            task.claim = Some(Claim { attempt: *attempt, epoch, channel: *channel, result, verdict, outdated: false });
         }
         TaskEvent::ChecksFinished { evidence, .. } => {
             task.evidence = Some(evidence.clone().cut());

@@ -96,7 +96,7 @@ pub struct Facts {
     pub whole_plan: Option<Vec<PlanLine>>,
     /// 32 random letters or digits, new for every brief; the fence is made of them. Anything else is hashed into that form.
     pub nonce: String,
-    pub doors: Doors,
+    pub channels: ReportChannels,
     /// The longest the brief may be.
     pub budget_bytes: usize,
 }
@@ -143,7 +143,7 @@ impl Facts {
             template: None,
             whole_plan: None,
             nonce: String::new(),
-            doors: Doors::default(),
+            channels: ReportChannels::default(),
             budget_bytes: BUDGET_BYTES,
         }
     }
@@ -319,7 +319,7 @@ pub struct Activity {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Doors {
+pub struct ReportChannels {
     /// The program to call for the command line; nothing where it cannot be called.
     pub program: Option<String>,
     /// Whether signal lines in its output are read.
@@ -328,7 +328,7 @@ pub struct Doors {
     pub mcp: bool,
 }
 
-impl Default for Doors {
+impl Default for ReportChannels {
     fn default() -> Self {
         Self { program: Some("rekindle".to_owned()), signals: true, mcp: false }
     }

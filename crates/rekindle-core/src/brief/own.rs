@@ -22,13 +22,13 @@ pub fn own_bytes(facts: &Facts, resumed: bool) -> u64 {
 mod tests {
     use super::*;
     use crate::activity::TOKEN_BYTES;
-    use crate::brief::{Decision, Doors, Standing, TaskFacts};
+    use crate::brief::{Decision, ReportChannels, Standing, TaskFacts};
     use crate::ids::{AgentName, TaskId};
 
     #[test]
     fn the_plans_words_and_the_record_of_the_work_are_not_rekindles() {
         let mut facts = Facts::new(AgentName::new("dev").expect("valid"));
-        facts.doors = Doors { program: Some("rekindle".into()), signals: true, mcp: true };
+        facts.channels = ReportChannels { program: Some("rekindle".into()), signals: true, mcp: true };
         facts.tasks = vec![TaskFacts {
             id: TaskId::new("T1").expect("valid"),
             title: "Lexer".into(),

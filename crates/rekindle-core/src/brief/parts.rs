@@ -223,7 +223,7 @@ pub(super) fn instructions(facts: &Facts) -> String {
 
 pub(super) fn report(facts: &Facts) -> String {
     let task = facts.current().map_or("ID", |task| task.id.as_str());
-    reporting::words(&facts.doors, facts.role, task, facts.attempt > 1)
+    reporting::words(&facts.channels, facts.role, task, facts.attempt > 1)
 }
 
 fn work_steps(facts: &Facts) -> Vec<String> {

@@ -73,7 +73,7 @@ fn next_step(facts: &Facts) -> String {
         let _ = writeln!(
             out,
             "Continue to judge the work of {id} for yourself, and change no files.\n\n{}",
-            reporting::in_short(&facts.doors, facts.role, id)
+            reporting::in_short(&facts.channels, facts.role, id)
         );
         return out;
     }
@@ -81,7 +81,7 @@ fn next_step(facts: &Facts) -> String {
         out,
         "Continue with {id}, {from}. Look at the files before you change them: repeat nothing. Save a checkpoint now, \
          then work on until the checks of {id} pass.\n\n{}",
-        reporting::in_short(&facts.doors, facts.role, id)
+        reporting::in_short(&facts.channels, facts.role, id)
     );
     out
 }

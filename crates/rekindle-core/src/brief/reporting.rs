@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::facts::Doors;
+use super::facts::ReportChannels;
 use crate::role::Role;
 use crate::text::one_line;
 
@@ -14,12 +14,12 @@ const LAST: &str = "An exit without a report counts as a failed attempt.\n";
 const LAST_VERDICT: &str = "An exit without a verdict counts as a failed attempt.\n";
 
 /// How to report in a line or two, for an agent that was told it all before.
-pub(super) fn in_short(doors: &Doors, role: Role, task: &str) -> String {
+pub(super) fn in_short(channels: &ReportChannels, role: Role, task: &str) -> String {
     if role.reviews() {
-        return verdict_in_short(doors, role, task);
+        return verdict_in_short(channels, role, task);
     }
-    let way = match &doors.program {
-        _ if doors.mcp => format!(
+    let way = match &channels.program {
+        _ if channels.mcp => format!(
             "with the tools of the MCP server `rekindle`: `task_done {{task: \"{task}\", result}}` when it is finished, \
              `checkpoint` after every larger step"
         ),
@@ -37,14 +37,14 @@ pub(super) fn in_short(doors: &Doors, role: Role, task: &str) -> String {
 
 /// The section on reporting, with a task's id in the examples; `again` when the task was tried before. An agent is told of one
 /// way in full, and of the next in a line.
-pub(super) fn words(doors: &Doors, role: Role, task: &str, again: bool) -> String {
+pub(super) fn words(channels: &ReportChannels, role: Role, task: &str, again: bool) -> String {
     if role.reviews() {
-        return verdict_words(doors, role, task);
+        return verdict_words(channels, role, task);
     }
-    let program = doors.program.as_ref().map(|program| one_line(program, 4096));
+    let program = channels.program.as_ref().map(|program| one_line(program, 4096));
     let mut out = "\n### How to Report\n\n".to_owned();
     match &program {
-        _ if doors.mcp => {
+        _ if channels.mcp => {
             let split = if again { "`task_split` when it is too large to do at once, " } else { "" };
             let _ = write!(
                 out,
@@ -56,18 +56,18 @@ pub(super) fn words(doors: &Doors, role: Role, task: &str, again: bool) -> Strin
         None => {}
     }
     match &program {
-        Some(program) if doors.mcp => {
+        Some(program) if channels.mcp => {
             let _ = write!(out, " Without them: `{program} task done {task} --result \"…\"`. ");
         }
-        _ if doors.mcp => out.push(' '),
-        Some(_) if doors.signals => {
+        _ if channels.mcp => out.push(' '),
+        Some(_) if channels.signals => {
             let _ = write!(
                 out,
                 "If you cannot run commands, print the line `TASK_COMPLETE: {task}` by itself, outside of code fences; or \
                  `TASK_INCOMPLETE: {task}`, or `INFRA_BLOCKED: {task}` when this machine is broken, with `Reason: why` under it.\n\n"
             );
         }
-        None if doors.signals => signal_lines(&mut out, task),
+        None if channels.signals => signal_lines(&mut out, task),
         _ => {}
     }
     out.push_str(LAST);
@@ -116,10 +116,10 @@ fn verb(role: Role) -> &'static str {
 }
 
 /// How a verdict is given, in a line or two.
-fn verdict_in_short(doors: &Doors, role: Role, task: &str) -> String {
+fn verdict_in_short(channels: &ReportChannels, role: Role, task: &str) -> String {
     let verb = verb(role);
-    let way = match &doors.program {
-        _ if doors.mcp => {
+    let way = match &channels.program {
+        _ if channels.mcp => {
             format!("with the tool `{verb} {{task: \"{task}\", verdict, issues}}` of the MCP server `rekindle`")
         }
         Some(program) => {
@@ -148,13 +148,13 @@ fn signals(role: Role, task: &str) -> (String, String) {
 }
 
 /// How a verdict is given, as a section.
-fn verdict_words(doors: &Doors, role: Role, task: &str) -> String {
+fn verdict_words(channels: &ReportChannels, role: Role, task: &str) -> String {
     let verb = verb(role);
-    let program = doors.program.as_ref().map(|program| one_line(program, 4096));
+    let program = channels.program.as_ref().map(|program| one_line(program, 4096));
     let (passed, failed) = signals(role, task);
     let mut out = "\n### How to Give Your Verdict\n\n".to_owned();
     match &program {
-        _ if doors.mcp => {
+        _ if channels.mcp => {
             let _ = write!(
                 out,
                 "With the tool `{verb} {{task, verdict, issues, required, passed}}` of the MCP server `rekindle`; `ask` when only a \
@@ -165,14 +165,14 @@ fn verdict_words(doors: &Doors, role: Role, task: &str) -> String {
         None => {}
     }
     match &program {
-        Some(program) if doors.mcp => {
+        Some(program) if channels.mcp => {
             let _ = write!(
                 out,
                 " Without it: `{program} {verb} pass {task}` or `{program} {verb} fail {task} --issues \"…\"`.\n\n"
             );
         }
-        _ if doors.mcp => out.push_str("\n\n"),
-        Some(_) if doors.signals => {
+        _ if channels.mcp => out.push_str("\n\n"),
+        Some(_) if channels.signals => {
             let blocked = if role == Role::Auditor {
                 format!(", or `AUDIT_BLOCKED: {task}` and `Reason: …`")
             } else {
@@ -184,7 +184,7 @@ fn verdict_words(doors: &Doors, role: Role, task: &str) -> String {
                  outside of code fences.\n\n"
             );
         }
-        None if doors.signals => verdict_signals(&mut out, role, task),
+        None if channels.signals => verdict_signals(&mut out, role, task),
         _ => {}
     }
     out.push_str(LAST_VERDICT);

@@ -77,5 +77,5 @@ fn why(facts: &Facts) -> String {
 /// It was told how to report when it began.
 fn reporting(facts: &Facts) -> String {
     let task = facts.current().map_or("ID", |task| task.id.as_str());
-    reporting::in_short(&facts.doors, facts.role, task)
+    reporting::in_short(&facts.channels, facts.role, task)
 }

@@ -179,19 +179,19 @@ fn work_put_down_is_handed_back_in_the_resume_format() {
 }
 
 #[test]
-fn doors_that_are_closed_are_not_named() {
-    let doors = Doors { program: None, signals: true, mcp: false };
-    let text = render(&Facts { doors, ..first() });
+fn channels_that_are_closed_are_not_named() {
+    let channels = ReportChannels { program: None, signals: true, mcp: false };
+    let text = render(&Facts { channels, ..first() });
     assert!(!text.contains("rekindle task done") && text.contains("\nPrint signal lines"), "{text}");
-    let doors = Doors { program: Some("/opt/rk".into()), signals: false, mcp: true };
-    let text = render(&Facts { doors, ..first() });
+    let channels = ReportChannels { program: Some("/opt/rk".into()), signals: false, mcp: true };
+    let text = render(&Facts { channels, ..first() });
     assert!(text.contains("`/opt/rk task done T1") && !text.contains("TASK_COMPLETE"), "{text}");
 }
 
 #[test]
 fn a_first_prompt_says_one_way_to_report_and_nothing_of_fences() {
-    let doors = Doors { program: Some("rekindle".into()), signals: true, mcp: true };
-    let facts = Facts { doors, ..first() };
+    let channels = ReportChannels { program: Some("rekindle".into()), signals: true, mcp: true };
+    let facts = Facts { channels, ..first() };
     let text = render(&facts);
     for tool in ["task_done", "checkpoint", "ask", "note", "task_fail"] {
         assert!(text.contains(&format!("`{tool}`")), "{tool}\n{text}");

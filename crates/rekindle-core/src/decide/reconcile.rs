@@ -83,7 +83,7 @@ pub(super) fn recent(state: &State, before: Time) -> Vec<TaskId> {
 /// Looks at recent completions again: their checks are run, and an auditor judges them where the plan has one.
 pub(super) fn validate_recent(step: &mut OpenStep<'_>, before: Time) {
     for id in recent(step.state, before) {
-        reopen(step, &id, "completed shortly before the run was interrupted: looked at again".to_owned(), false);
+        reopen(step, &id, "completed shortly before the run was interrupted: checked again".to_owned(), false);
         step.emit_task(&id, TaskEvent::ValidationStarted {});
         review::claim_for_itself(step, &id);
     }

@@ -12,7 +12,13 @@ use crate::state::{AttemptPhase, Claim, Task, TaskState};
 /// Refused reports that are written into the log for one attempt; a confused agent may send any number.
 const REFUSALS_LOGGED: u32 = 20;
 
-pub(super) fn reported(step: &mut OpenStep<'_>, id: AttemptId, epoch: Epoch, door: Channel, report: Report) -> Reply {
+pub(super) fn reported(
+    step: &mut OpenStep<'_>,
+    id: AttemptId,
+    epoch: Epoch,
+    channel: Channel,
+    report: Report,
+) -> Reply {
     let report = named(step, id, report);
     if let Some(task) = handed_on_by(step, id, epoch, &report) {
         return Reply::Verifying { task, epoch };
@@ -35,18 +41,18 @@ pub(super) fn reported(step: &mut OpenStep<'_>, id: AttemptId, epoch: Epoch, doo
                 format!("you are the {role} of task {task}: give a verdict (rekindle {verb} pass|fail {task})"),
             )
         }
-        Report::Done { task, result } => claim(step, id, &task, door, result),
+        Report::Done { task, result } => claim(step, id, &task, channel, result),
         Report::Verdict { task, role, verdict, findings } => {
             let Some(task) = task else { return Reply::Already };
             // Who repairs does not judge: it says that it is done. Nobody else may say so.
             if role == Role::Remediation && step.state.role_of(&task) == role {
                 return match verdict {
-                    Verdict::Pass => claim(step, id, &task, door, None),
+                    Verdict::Pass => claim(step, id, &task, channel, None),
                     Verdict::Fail | Verdict::Blocked => give_up(step, id, &task, findings.issues.join("; ")),
                 };
             }
             let given = GivenVerdict { attempt: id, role, verdict, findings };
-            review::verdict(step, id, &task, door, given)
+            review::verdict(step, id, &task, channel, given)
         }
         Report::Fail { task, reason } => give_up(step, id, &task, reason),
         Report::Checkpoint { task, checkpoint } => {
@@ -183,13 +189,13 @@ pub(super) fn begin(step: &mut OpenStep<'_>, id: AttemptId, task: &TaskId) {
     );
 }
 
-fn claim(step: &mut OpenStep<'_>, id: AttemptId, task: &TaskId, door: Channel, result: Option<String>) -> Reply {
+fn claim(step: &mut OpenStep<'_>, id: AttemptId, task: &TaskId, channel: Channel, result: Option<String>) -> Reply {
     let epoch = step.state.tasks[task].epoch;
     if !step.state.tasks[task].is_being_proven() {
         if step.state.tasks[task].state == TaskState::Pending {
             begin(step, id, task);
         }
-        step.emit_task(task, TaskEvent::TaskClaimed { attempt: id, door, result, verdict: None });
+        step.emit_task(task, TaskEvent::TaskClaimed { attempt: id, channel, result, verdict: None });
     }
     Reply::Verifying { task: task.clone(), epoch }
 }
@@ -243,8 +249,8 @@ pub(super) fn checks_finished(step: &mut OpenStep<'_>, id: &TaskId, epoch: Epoch
     }
     if claim.outdated {
         // Its checks were changed while they ran: the new ones decide.
-        let Claim { attempt, door, result, verdict, .. } = claim;
-        step.emit_task(id, TaskEvent::TaskClaimed { attempt, door, result, verdict });
+        let Claim { attempt, channel, result, verdict, .. } = claim;
+        step.emit_task(id, TaskEvent::TaskClaimed { attempt, channel, result, verdict });
         return Reply::Accepted;
     }
     health::classify(step.state, &mut evidence);

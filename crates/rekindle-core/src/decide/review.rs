@@ -74,7 +74,7 @@ pub(super) fn claim_for_itself(step: &mut OpenStep<'_>, id: &TaskId) {
     let task = &step.state.tasks[id];
     let attempt = task.last_attempts.at(Stage::Implement).unwrap_or(AttemptId(0));
     let result = task.result.clone();
-    step.emit_task(id, TaskEvent::TaskClaimed { attempt, door: Channel::Own, result, verdict: None });
+    step.emit_task(id, TaskEvent::TaskClaimed { attempt, channel: Channel::Own, result, verdict: None });
 }
 
 /// A verdict counts only from the role that may give it, at the stage where it is asked for.
@@ -82,7 +82,7 @@ pub(super) fn verdict(
     step: &mut OpenStep<'_>,
     id: AttemptId,
     task: &TaskId,
-    door: Channel,
+    channel: Channel,
     given: GivenVerdict,
 ) -> Reply {
     let role = step.state.role_of(task);
@@ -111,7 +111,7 @@ pub(super) fn verdict(
         // Whatever was said, the checks are run: they tell what the verdict is worth.
         _ => {
             let result = step.state.tasks[task].result.clone();
-            step.emit_task(task, TaskEvent::TaskClaimed { attempt: id, door, result, verdict: Some(decided) });
+            step.emit_task(task, TaskEvent::TaskClaimed { attempt: id, channel, result, verdict: Some(decided) });
         }
     }
     report::go_on(step, id);
@@ -133,7 +133,7 @@ pub(super) fn checked(step: &mut OpenStep<'_>, id: &TaskId, claim: &Claim, evide
         return accept(step, id, claim.result.clone(), unproven || !evidence.passed());
     }
     match (claim.verdict, evidence.passed()) {
-        (None, true) if claim.door == Channel::Unreported => unreported::passed(step, id, claim, unproven),
+        (None, true) if claim.channel == Channel::Unreported => unreported::passed(step, id, claim, unproven),
         (None | Some(Verdict::Pass), true) => proven(step, id, claim.result.clone(), unproven),
         (Some(Verdict::Fail | Verdict::Blocked), _) => audit_failed(step, id, evidence),
         (Some(Verdict::Pass), false) => send_back(step, id, from_checks(evidence, ReworkSource::Checks)),

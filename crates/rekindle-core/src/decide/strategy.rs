@@ -59,7 +59,7 @@ pub fn choose(state: &State, id: &TaskId, agent: &AgentName, cli: &str) -> Choic
         // Its last agent ended well; what is to be done again was found later.
         let again = match task.workflow.stage {
             Stage::Implement => "the task was opened again",
-            Stage::Review | Stage::Audit => "its work is looked at again",
+            Stage::Review | Stage::Audit => "its work is reviewed again",
         };
         let reason = task.last_cause.as_ref().map_or_else(|| again.to_owned(), Cause::words);
         return Choice::without_session(Strategy::Fresh, reason);
@@ -89,7 +89,9 @@ fn goes_on(state: &State, task: &Task, agent: &AgentName, cli: &str) -> Option<C
     let reviewed = state.reviews(Role::Critic) || state.reviews(Role::Auditor);
     let why = match (&task.workflow.rework, task.workflow.stage) {
         (Some(_), Stage::Implement) => "its work was sent back and its session knows it",
-        (None, Stage::Implement) if task.last_attempt().is_none() && reviewed => "its agent goes on with its next task",
+        (None, Stage::Implement) if task.last_attempt().is_none() && reviewed => {
+            "its agent continues with its next task"
+        }
         _ => return None,
     };
     let ended = |attempt: &&Attempt| attempt.phase == AttemptPhase::Ended && attempt.agent == *agent;
@@ -124,7 +126,9 @@ fn resumable(state: &State, last: &Attempt, cause: &Cause) -> Result<(String, St
         Cause::Compacted | Cause::CompactionLoop | Cause::ContextExhausted => {
             return Err("its session has lost its thread".to_owned());
         }
-        Cause::StalledNoProgress | Cause::TimedOut => return Err("a new agent looks at it with fresh eyes".to_owned()),
+        Cause::StalledNoProgress | Cause::TimedOut => {
+            return Err("a new agent starts without the old session".to_owned());
+        }
         Cause::StartFailed { .. } => return Err("its session did not come back".to_owned()),
         Cause::Completed
         | Cause::ExitedIncomplete

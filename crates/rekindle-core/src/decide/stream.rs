@@ -35,7 +35,7 @@ pub(super) const CHECKPOINT_MS: u64 = 30_000;
 /// Sessions, failures and ends of turns that one attempt may tell of: far more than any work takes, few enough for a log.
 pub(super) const WORDS_MAX: u32 = 1_000;
 
-pub(super) fn streamed(step: &mut OpenStep<'_>, id: AttemptId, sign: StreamEvent) -> Reply {
+pub(super) fn streamed(step: &mut OpenStep<'_>, id: AttemptId, event: StreamEvent) -> Reply {
     if !step.state.attempts.get(&id).is_some_and(Attempt::is_live) {
         return Reply::Already;
     }
@@ -44,7 +44,7 @@ pub(super) fn streamed(step: &mut OpenStep<'_>, id: AttemptId, sign: StreamEvent
         return Reply::Already;
     }
     team::answered(step, id);
-    match sign {
+    match event {
         StreamEvent::Session { id: session, model } => session_known(step, id, session, model),
         StreamEvent::Measured(measure) => measured(step, id, measure),
         StreamEvent::Compacted { automatic, turns, calls } => compacted(step, id, automatic, turns, calls),
@@ -76,7 +76,7 @@ fn session_known(step: &mut OpenStep<'_>, id: AttemptId, session: String, model:
     step.emit_attempt(id, SessionEvent::AgentSession { attempt: id, session_id: session.clone(), model, expected });
     if let Some(expected) = lost {
         // It has begun anew with a prompt that was meant for one who remembers.
-        let reason = format!("session {expected} was to be resumed, but {session} was begun");
+        let reason = format!("session {expected} should have been resumed, but {session} was started");
         attempt::order_stop(step, id, Cause::StartFailed { reason }, true);
     }
 }
@@ -200,7 +200,8 @@ fn notice(state: &State, id: AttemptId) -> String {
     let Some(mut facts) = brief::facts_from(state, id) else { return String::new() };
     let run = state.run.as_ref().map(|run| run.id.to_string()).unwrap_or_default();
     facts.nonce = format!("{run} {id} {}", state.attempts[&id].cli_session.compactions);
-    facts.doors = brief::Doors { program: Some("rekindle".to_owned()), signals: true, mcp: traits(state, id).mcp };
+    facts.channels =
+        brief::ReportChannels { program: Some("rekindle".to_owned()), signals: true, mcp: traits(state, id).mcp };
     brief::reinject(&facts)
 }
 

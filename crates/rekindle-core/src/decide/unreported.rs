@@ -31,7 +31,7 @@ pub(super) fn cause(step: &mut OpenStep<'_>, id: AttemptId) -> Option<Cause> {
             let result = words.clone();
             step.emit_task(
                 task,
-                TaskEvent::TaskClaimed { attempt: id, door: Channel::Unreported, result, verdict: None },
+                TaskEvent::TaskClaimed { attempt: id, channel: Channel::Unreported, result, verdict: None },
             );
         }
         if !shown.is_empty() {
@@ -142,7 +142,7 @@ pub(super) fn answered(step: &mut OpenStep<'_>, question: QuestionId, answer: &s
     });
     if done && free {
         let result = words_of(step.state, attempt);
-        step.emit_task(&id, TaskEvent::TaskClaimed { attempt, door: Channel::Operator, result, verdict: None });
+        step.emit_task(&id, TaskEvent::TaskClaimed { attempt, channel: Channel::Operator, result, verdict: None });
     }
     done && free
 }

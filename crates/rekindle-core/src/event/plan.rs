@@ -46,7 +46,7 @@ pub struct ChangedTask {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Follow {
-    /// It is reopened: an agent works on it by its new text.
+    /// It is reopened: an agent works on its new text.
     Redo,
     /// What stands is proven by the new checks, without an agent.
     Prove,

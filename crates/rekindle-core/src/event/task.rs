@@ -33,7 +33,8 @@ pub enum TaskEvent {
     /// An agent claims that a task is complete; the checks run after this is durable.
     TaskClaimed {
         attempt: AttemptId,
-        door: Channel,
+        #[serde(rename = "door")]
+        channel: Channel,
         /// The outcome in the agent's words.
         result: Option<String>,
         /// The verdict that is being proven, where a reviewer's is.

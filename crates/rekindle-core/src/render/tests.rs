@@ -313,9 +313,9 @@ proptest! {
     }
 
     #[test]
-    fn claims_leave_both_files_whole(door in prop::sample::select(vec![Channel::Signal, Channel::Command])) {
+    fn claims_leave_both_files_whole(channel in prop::sample::select(vec![Channel::Signal, Channel::Command])) {
         let mut log = Log(state());
-        let body = Body::Task(TaskEvent::TaskClaimed { attempt: AttemptId(2), door, result: None, verdict: None });
+        let body = Body::Task(TaskEvent::TaskClaimed { attempt: AttemptId(2), channel, result: None, verdict: None });
         log.add(Some("T3"), Some(("backend", 2)), body);
         let build = build_status::render(&log.0).expect("a run");
         prop_assert!(build.contains("| T3 | IN PROGRESS | 2/3 | 2 | backend |"), "{}", build);

@@ -210,7 +210,8 @@ impl Task {
 pub struct Claim {
     pub attempt: AttemptId,
     pub epoch: Epoch,
-    pub door: Channel,
+    #[serde(rename = "door")]
+    pub channel: Channel,
     /// The outcome in the agent's words.
     pub result: Option<String>,
     /// The verdict that is being proven, where it is a reviewer's.

@@ -41,7 +41,7 @@ fn session(id: &str) -> StreamEvent {
 }
 
 fn sign(story: &mut Story, attempt: u64, sign: StreamEvent) -> Step {
-    story.input(Input::Streamed { attempt: AttemptId(attempt), sign })
+    story.input(Input::Streamed { attempt: AttemptId(attempt), event: sign })
 }
 
 fn measured(used: u64) -> StreamEvent {

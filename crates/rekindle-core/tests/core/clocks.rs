@@ -116,7 +116,7 @@ fn limited(story: &mut Story, reset: Time) -> Time {
         text: "said so".into(),
         runaway: false,
     });
-    story.input(Input::Streamed { attempt: AttemptId(1), sign });
+    story.input(Input::Streamed { attempt: AttemptId(1), event: sign });
     story.exited(1, exit_code(1));
     story.state.gates["able"].until.expect("a time")
 }

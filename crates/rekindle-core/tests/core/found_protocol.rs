@@ -443,7 +443,7 @@ fn a_shim_lost_after_a_limit_counts_as_that_limit() {
     let mut story = Story::with("# Demo\n\n### T1: a\n- accept: `true`\n", limits);
     story.started(1);
     let failure = Failure { problem: Problem::UsageLimit, resets_at: None, text: "limit".into(), runaway: false };
-    story.input(Input::Streamed { attempt: AttemptId(1), sign: StreamEvent::Failed(failure) });
+    story.input(Input::Streamed { attempt: AttemptId(1), event: StreamEvent::Failed(failure) });
     story.input(Input::AttemptLost { attempt: AttemptId(1), with_host: false });
     let cause = story.state.attempts[&AttemptId(1)].cause.clone();
     assert_eq!(cause, Some(Cause::UsageLimit { resets_at: None }));
@@ -473,7 +473,7 @@ fn a_low_allowance_does_not_take_a_question_about_credentials_away() {
     story.input(Input::UsageSeen(UsageLeft { remaining_percent: Some(90), resets_at: None }));
     story.started(1);
     let failure = Failure { problem: Problem::Auth, resets_at: None, text: "no".into(), runaway: false };
-    story.input(Input::Streamed { attempt: AttemptId(1), sign: StreamEvent::Failed(failure) });
+    story.input(Input::Streamed { attempt: AttemptId(1), event: StreamEvent::Failed(failure) });
     story.exited(1, exit_code(1));
     story.order(Order::Complete { task: task("T1"), result: None });
     story.after_ms(120_000).input(Input::TimePassed);

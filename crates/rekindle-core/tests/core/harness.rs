@@ -98,7 +98,7 @@ impl Story {
     pub fn report(&mut self, attempt: u64, report: Report) -> Step {
         let id = AttemptId(attempt);
         let epoch = self.state.attempts.get(&id).map_or(Epoch(1), |found| found.epoch);
-        self.input(Input::Reported { attempt: id, epoch, door: Channel::Command, report })
+        self.input(Input::Reported { attempt: id, epoch, channel: Channel::Command, report })
     }
 
     pub fn done(&mut self, attempt: u64, id: &str) -> Step {

@@ -55,7 +55,7 @@ fn make_input(state: &State, (what, who, how, _): Move) -> Option<Input> {
     let epoch = if how % 11 == 0 { Epoch(epoch.0.saturating_sub(1)) } else { epoch };
     let own = attempt.and_then(|id| pick(&state.attempts[&id].tasks, how));
     let id = if how % 13 == 0 { pick(&tasks, who)? } else { own.or_else(|| pick(&tasks, how))? };
-    let report = |report| attempt.map(|attempt| Input::Reported { attempt, epoch, door: Channel::Command, report });
+    let report = |report| attempt.map(|attempt| Input::Reported { attempt, epoch, channel: Channel::Command, report });
     match what % 24 {
         0 | 1 => attempt.map(|attempt| Input::AttemptStarted { attempt, pid: 10, shim_pid: 9, own_bytes: 0 }),
         2 => {
@@ -98,7 +98,7 @@ fn make_input(state: &State, (what, who, how, _): Move) -> Option<Input> {
                 let failed = (how % 32 == 13).then(|| "`true`".to_owned());
                 Input::BaselineSeen { attempt, task: id, baseline: Baseline { failed, unknown: None } }
             }
-            _ => Input::Streamed { attempt, sign: random_sign(how) },
+            _ => Input::Streamed { attempt, event: random_sign(how) },
         }),
         20 | 21 => {
             let merging = state.tasks.iter().find(|(_, task)| task.workflow.merging.is_some());
@@ -341,7 +341,7 @@ fn finish(mut state: State, mut now: rekindle_core::time::Time) -> State {
             let report = |task| {
                 let report =
                     if role.reviews() { random_verdict(role, task, 3) } else { Report::Done { task, result: None } };
-                Input::Reported { attempt, epoch, door: Channel::Command, report }
+                Input::Reported { attempt, epoch, channel: Channel::Command, report }
             };
             match open.first() {
                 Some(task) => inputs.push(report(task.clone())),

@@ -167,7 +167,7 @@ fn an_account_with_a_limit_is_named_with_its_reset() {
     story.started(1);
     let resets_at = Some(story.now.plus_ms(60_000));
     let failure = Failure { problem: Problem::UsageLimit, resets_at, text: "limit".into(), runaway: false };
-    story.input(Input::Streamed { attempt: AttemptId(1), sign: StreamEvent::Failed(failure) });
+    story.input(Input::Streamed { attempt: AttemptId(1), event: StreamEvent::Failed(failure) });
     story.exited(1, exit_code(1));
     for id in ["T1", "T2"] {
         let Some(WaitsFor::Account { account, cause, until }) = waits(&story, id) else {

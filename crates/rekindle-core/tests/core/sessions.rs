@@ -144,7 +144,7 @@ fn a_hand_over_for_want_of_context_ends_the_compaction_that_was_prepared_for() {
     let mut story = Story::with(TWO, limits(Traits { structured_output: true, ..Traits::new("able") }));
     story.started(1);
     let full = Measure { context_used: Some(95), context_window: Some(100), ..Measure::default() };
-    let step = story.input(Input::Streamed { attempt: AttemptId(1), sign: StreamEvent::Measured(full) });
+    let step = story.input(Input::Streamed { attempt: AttemptId(1), event: StreamEvent::Measured(full) });
     assert!(names(&step).contains(&"compaction_start".to_owned()), "{}", lines(&step));
     story.exited(1, exit_code(0));
     story.after_ms(300_000).input(Input::TimePassed);

@@ -133,7 +133,8 @@ fn a_pending_task_keeps_it_for_its_brief_and_later_briefs_remember_it() {
 fn an_agent_that_was_lost_before_it_had_the_message_leaves_it_to_the_next() {
     let mut story = Story::with(PLAN, hearing());
     story.started(1);
-    story.input(Input::Streamed { attempt: AttemptId(1), sign: StreamEvent::Session { id: "s1".into(), model: None } });
+    story
+        .input(Input::Streamed { attempt: AttemptId(1), event: StreamEvent::Session { id: "s1".into(), model: None } });
     story.order(tell("use tabs"));
     assert!(matches!(story.state.steering.tells[&1].stage, TellStage::Sent { .. }));
     story.exited(1, exit_code(1));
@@ -148,7 +149,7 @@ fn a_session_that_ended_a_turn_with_the_message_is_not_told_again() {
     for ended_turn in [true, false] {
         let mut story = Story::with(PLAN, hearing());
         story.started(1);
-        let streamed = |sign| Input::Streamed { attempt: AttemptId(1), sign };
+        let streamed = |sign| Input::Streamed { attempt: AttemptId(1), event: sign };
         story.input(streamed(StreamEvent::Session { id: "s1".into(), model: None }));
         story.order(tell("use tabs"));
         story.input(Input::MessageTaken { attempt: AttemptId(1), number: 1 });
@@ -187,7 +188,8 @@ fn what_cannot_be_told_is_refused_with_what_to_type() {
 fn a_person_has_the_task_alone_and_gives_it_back_with_what_changed() {
     let mut story = Story::with(PLAN, hearing());
     story.started(1);
-    story.input(Input::Streamed { attempt: AttemptId(1), sign: StreamEvent::Session { id: "s1".into(), model: None } });
+    story
+        .input(Input::Streamed { attempt: AttemptId(1), event: StreamEvent::Session { id: "s1".into(), model: None } });
     let step = story.order(attach(7));
     assert!(step.effects.iter().any(|effect| matches!(effect, Effect::WatchPerson { .. })));
     assert!(step.effects.contains(&Effect::StopAttempt { attempt: AttemptId(1), at_once: false }));

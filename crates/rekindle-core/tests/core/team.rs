@@ -72,7 +72,7 @@ fn one_that_answers_goes_on() {
         silent(&mut story);
         let step = match by_report {
             true => story.report(1, Report::Checkpoint { task: task("T1"), checkpoint: Checkpoint::default() }),
-            false => story.input(Input::Streamed { attempt: AttemptId(1), sign: StreamEvent::Acted }),
+            false => story.input(Input::Streamed { attempt: AttemptId(1), event: StreamEvent::Acted }),
         };
         assert!(names(&step).contains(&"status_answered".to_owned()), "{}", lines(&step));
         assert_eq!(class_of(&story.state, AttemptId(1)), Some(Class::Working));
@@ -142,7 +142,7 @@ fn one_whose_turn_is_over_goes_on_too_and_is_let_go_when_nothing_is_left() {
     let holder = story.state.tasks[&task("T3")].holder;
     assert_eq!(holder, Some(AttemptId(2)), "{:?}", story.state.tasks[&task("T3")]);
     story.done(2, "T3");
-    story.input(Input::Streamed { attempt: AttemptId(2), sign: StreamEvent::Result { ok: true } });
+    story.input(Input::Streamed { attempt: AttemptId(2), event: StreamEvent::Result { ok: true } });
     let step = story.checked("T3", true);
     assert!(of(&step, "input_closed").is_some(), "{}", lines(&step));
 }

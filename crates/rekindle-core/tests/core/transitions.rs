@@ -183,7 +183,7 @@ fn an_older_epoch_and_a_foreign_task_are_refused() {
     let stale = Input::Reported {
         attempt: AttemptId(3),
         epoch: Epoch(1),
-        door: Channel::Command,
+        channel: Channel::Command,
         report: Report::Done { task: task("T1"), result: None },
     };
     assert_snapshot!(lines(&story.input(stale)), @r#"
@@ -257,7 +257,7 @@ fn a_split_makes_tasks_of_the_parts_and_proves_the_whole_when_they_are_through()
     let stale = story.input(Input::Reported {
         attempt: AttemptId(1),
         epoch: Epoch(1),
-        door: Channel::Mcp,
+        channel: Channel::Mcp,
         report: split(&["other"]),
     });
     assert!(matches!(stale.reply, Reply::Refused { reason } if reason.ends_with(OVER)));
@@ -305,7 +305,7 @@ fn a_pause_stops_agents_and_costs_no_attempt() {
     assert_snapshot!(lines(&story.exited(1, Exit { signal: Some(2), ..Exit::default() })), @r#"
     attempt_exited T1 developer-T1 e1 {"attempt":1,"exit":{"code":null,"out_of_memory":false,"signal":2,"start_error":null}}
     attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"stopped_by_operator"}
-    task_requeued T1 developer-T1 e1 {"cause":"stopped_by_operator","counted":false,"not_before":null,"reason":"the run was paused or stopped by its operator; 0 of 3 attempts used, next when the run goes on"}
+    task_requeued T1 developer-T1 e1 {"cause":"stopped_by_operator","counted":false,"not_before":null,"reason":"the run was paused or stopped by its operator; 0 of 3 attempts used, next when the run continues"}
     run_paused  {}
     -> LeaveWorkspace { attempt: AttemptId(1) }
     "#);

@@ -31,7 +31,7 @@ fn finished(input: &str, output: &str) -> Lost {
 fn killed(story: &mut Story, attempt: u64, transcript: Transcript, under_way: UnderWay) {
     story.started(attempt);
     let id = AttemptId(attempt);
-    story.input(Input::Streamed { attempt: id, sign: StreamEvent::Session { id: "s1".into(), model: None } });
+    story.input(Input::Streamed { attempt: id, event: StreamEvent::Session { id: "s1".into(), model: None } });
     ended(story, attempt, transcript, under_way);
 }
 

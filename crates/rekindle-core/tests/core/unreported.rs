@@ -186,11 +186,11 @@ fn only_an_end_by_choice_has_its_work_looked_at() {
     };
     let failure = |story: &mut Story| {
         let failure = Failure { problem: Problem::Other, resets_at: None, text: "broke".into(), runaway: false };
-        story.input(Input::Streamed { attempt: AttemptId(1), sign: StreamEvent::Failed(failure) });
+        story.input(Input::Streamed { attempt: AttemptId(1), event: StreamEvent::Failed(failure) });
         story.exited(1, exit_code(0));
     };
     let bad_turn = |story: &mut Story| {
-        story.input(Input::Streamed { attempt: AttemptId(1), sign: StreamEvent::Result { ok: false } });
+        story.input(Input::Streamed { attempt: AttemptId(1), event: StreamEvent::Result { ok: false } });
         story.exited(1, exit_code(0));
     };
     let ends: [&dyn Fn(&mut Story); 5] = [&crash, &kill, &stop, &failure, &bad_turn];
@@ -212,7 +212,7 @@ fn one_who_can_be_asked_is_reminded_first() {
     let mut story = Story::with(ONE, limits);
     baseline(&mut story, 1, failing());
     story.started(1);
-    story.input(Input::Streamed { attempt: AttemptId(1), sign: StreamEvent::Session { id: "s".into(), model: None } });
+    story.input(Input::Streamed { attempt: AttemptId(1), event: StreamEvent::Session { id: "s".into(), model: None } });
     says(&mut story, 1, "The task is finished.");
     story.exited(1, exit_code(0));
     assert!(!claimed(&story), "it is asked for its report first");
@@ -262,7 +262,7 @@ fn the_turn_of_the_reminder_counts_as_the_second() {
     story.started(1);
     for _ in 0..2 {
         says(&mut story, 1, ASKS);
-        story.input(Input::Streamed { attempt: AttemptId(1), sign: StreamEvent::Result { ok: true } });
+        story.input(Input::Streamed { attempt: AttemptId(1), event: StreamEvent::Result { ok: true } });
     }
     story.exited(1, exit_code(0));
     story.checked("T1", false);

@@ -30,7 +30,7 @@ fn story() -> Story {
 
 fn fails(story: &mut Story, attempt: u64, problem: Problem, resets_at: Option<Time>) {
     let sign = StreamEvent::Failed(Failure { problem, resets_at, text: "said so".into(), runaway: false });
-    story.input(Input::Streamed { attempt: AttemptId(attempt), sign });
+    story.input(Input::Streamed { attempt: AttemptId(attempt), event: sign });
     story.exited(attempt, exit_code(1));
 }
 
@@ -101,7 +101,7 @@ fn a_compaction_with_nothing_left_to_do_sets_no_timer_that_is_always_due() {
     story.done(1, "T1");
     story.checked("T1", true);
     let sign = StreamEvent::Compacted { automatic: None, turns: 9, calls: 9 };
-    story.input(Input::Streamed { attempt: AttemptId(1), sign });
+    story.input(Input::Streamed { attempt: AttemptId(1), event: sign });
     story.after_ms(6 * 60_000).input(Input::TimePassed);
     let next = decide::next_deadline(&story.state, story.now);
     assert!(next.is_none_or(|due| due > story.now), "{next:?} at {:?}", story.now);
@@ -207,13 +207,13 @@ fn a_model_has_ninety_seconds_for_a_byte_and_never_more_than_silence_has() {
     let mut story = with_silence(300_000, true);
     assert_eq!(answer_limit(&story), None, "before its first sign of life it has another limit");
     let session = |id: &str| StreamEvent::Session { id: id.into(), model: None };
-    story.input(Input::Streamed { attempt: AttemptId(1), sign: session("s1") });
+    story.input(Input::Streamed { attempt: AttemptId(1), event: session("s1") });
     assert_eq!(answer_limit(&story), Some(90_000));
-    story.input(Input::Streamed { attempt: AttemptId(1), sign: StreamEvent::Result { ok: true } });
+    story.input(Input::Streamed { attempt: AttemptId(1), event: StreamEvent::Result { ok: true } });
     assert_eq!(answer_limit(&story), None, "after its turn it asks nobody");
     for (silence_ms, shows_calls, expected) in [(10_000, true, Some(10_000)), (300_000, false, None)] {
         let mut story = with_silence(silence_ms, shows_calls);
-        story.input(Input::Streamed { attempt: AttemptId(1), sign: session("s1") });
+        story.input(Input::Streamed { attempt: AttemptId(1), event: session("s1") });
         assert_eq!(answer_limit(&story), expected);
     }
 }
@@ -221,12 +221,14 @@ fn a_model_has_ninety_seconds_for_a_byte_and_never_more_than_silence_has() {
 #[test]
 fn after_a_hang_the_next_attempt_has_the_whole_silence() {
     let mut story = with_silence(300_000, true);
-    story.input(Input::Streamed { attempt: AttemptId(1), sign: StreamEvent::Session { id: "s1".into(), model: None } });
+    story
+        .input(Input::Streamed { attempt: AttemptId(1), event: StreamEvent::Session { id: "s1".into(), model: None } });
     story.input(Input::AttemptSilent { attempt: AttemptId(1), quiet_ms: 90_000, evidence: "no answer".into() });
     story.exited(1, exit_code(143));
     story.after_ms(600_000).input(Input::TimePassed);
     story.started(2);
-    story.input(Input::Streamed { attempt: AttemptId(2), sign: StreamEvent::Session { id: "s1".into(), model: None } });
+    story
+        .input(Input::Streamed { attempt: AttemptId(2), event: StreamEvent::Session { id: "s1".into(), model: None } });
     assert_eq!(answer_limit(&story), None, "a slow provider must not use up the attempts");
 }
 

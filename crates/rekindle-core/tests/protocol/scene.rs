@@ -127,7 +127,7 @@ pub fn stands(story: &Story, id: &str) -> TaskState {
 
 /// An agent says something of itself.
 pub fn sign(story: &mut Story, attempt: u64, sign: StreamEvent) -> Step {
-    story.input(Input::Streamed { attempt: AttemptId(attempt), sign })
+    story.input(Input::Streamed { attempt: AttemptId(attempt), event: sign })
 }
 
 /// An agent's context has so much left, in percent.

@@ -63,8 +63,8 @@ static ABOUT: About = About {
     tried_up_to: Some("2.1.325"),
     keeps_transcript: true,
     login_hint: "run `claude` and log in, or set ANTHROPIC_API_KEY",
-    guarded: Some(&Claude),
-    installable: Some(&Claude),
+    guard_adapter: Some(&Claude),
+    hook_installer: Some(&Claude),
     ..About::new(KIND)
 };
 

@@ -46,8 +46,8 @@ static ABOUT: About = About {
     tried_up_to: Some("0.166.0"),
     keeps_transcript: true,
     login_hint: "run `codex login`, or set CODEX_API_KEY",
-    guarded: Some(&Codex),
-    installable: Some(&Codex),
+    guard_adapter: Some(&Codex),
+    hook_installer: Some(&Codex),
     ..About::new(KIND)
 };
 

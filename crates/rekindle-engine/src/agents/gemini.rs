@@ -52,8 +52,8 @@ static ABOUT: About = About {
     keeps_transcript: true,
     login_hint: "run `gemini` once and log in, or set GEMINI_API_KEY; with permissions = \"default\" it works only in folders that it was \
          told to trust, without a shell and without writing files",
-    guarded: Some(&Gemini),
-    installable: Some(&Gemini),
+    guard_adapter: Some(&Gemini),
+    hook_installer: Some(&Gemini),
     ..About::new(KIND)
 };
 

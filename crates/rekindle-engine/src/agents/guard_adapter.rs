@@ -51,7 +51,7 @@ pub trait Transcript {
 }
 
 /// One program that can be guarded.
-pub trait Guarded: Adapter {
+pub trait GuardAdapter: Adapter {
     /// What the hook's standard input means; nothing where it means nothing to us. `var` reads the hook's environment.
     fn read_hook(&self, asked: &Value, var: &dyn Fn(&str) -> Option<String>) -> Option<Heard>;
 

@@ -137,7 +137,7 @@ pub struct Gauged {
 }
 
 /// One program that takes hooks.
-pub trait Installable: Adapter {
+pub trait HookInstaller: Adapter {
     /// Its name for people.
     fn title(&self) -> &'static str;
 

@@ -60,8 +60,8 @@ static ABOUT: About = About {
     install_hint: Some("npm install -g opencode-ai"),
     tried_up_to: Some("1.18.33"),
     login_hint: "run `opencode auth login`, or set the key of a provider, such as ANTHROPIC_API_KEY",
-    guarded: Some(&Opencode),
-    installable: Some(&Opencode),
+    guard_adapter: Some(&Opencode),
+    hook_installer: Some(&Opencode),
     ..About::new(KIND)
 };
 

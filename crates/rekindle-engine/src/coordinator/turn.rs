@@ -245,7 +245,7 @@ impl<W: World, H: House> Loop<W, H> {
         }
     }
 
-    /// Ends what was begun, and writes the files for people a last time.
+    /// Ends what was started, and writes the files for people a last time.
     pub fn finish(&mut self) -> Result<(), Error> {
         self.driver.world().finish();
         let now = self.driver.world().now();

@@ -1,7 +1,7 @@
 //! Carrying effects out. Each is safe to perform twice, because a restart performs whatever is outstanding again.
 
 use rekindle_core::activity::{CALL_MARK, ERROR_MARK, RESULT_MARK};
-use rekindle_core::brief::{self, Activity, Doors, Facts, LineKind};
+use rekindle_core::brief::{self, Activity, Facts, LineKind, ReportChannels};
 use rekindle_core::decide;
 use rekindle_core::effect::Effect;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
@@ -153,7 +153,7 @@ impl<W: World> Driver<W> {
         facts.template = self.settings.prompts.get(&found.role).cloned();
         facts.nonce = self.tokens.fence(id, found.epoch);
         let mcp = self.state.limits.traits_of(&found.cli).mcp;
-        facts.doors = Doors { program: Some("rekindle".to_owned()), signals: true, mcp };
+        facts.channels = ReportChannels { program: Some("rekindle".to_owned()), signals: true, mcp };
         if found.resumed {
             // A log that cannot be read costs the brief its last part, not the task its attempt.
             let lines = self.store.log_tail(Some(found.agent.as_str()), self.settings.log_context_lines);

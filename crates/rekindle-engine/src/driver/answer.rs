@@ -1,6 +1,6 @@
 //! Who may say what through the control socket, and what they are told.
 
-use rekindle_core::brief::{self, Doors};
+use rekindle_core::brief::{self, ReportChannels};
 use rekindle_core::decide::Reply;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::{Input, Order};
@@ -52,8 +52,8 @@ impl<W: World> Driver<W> {
         match call {
             Request::Report { report, mcp } => {
                 let report = self.redact_report(report);
-                let door = if mcp { Channel::Mcp } else { Channel::Command };
-                let decided = self.take(Input::Reported { attempt, epoch, door, report });
+                let channel = if mcp { Channel::Mcp } else { Channel::Command };
+                let decided = self.take(Input::Reported { attempt, epoch, channel, report });
                 self.answer_later(decided, reply);
             }
             Request::Heartbeat => self.pending.answers.push((reply, Response::Accepted)),
@@ -212,7 +212,7 @@ impl<W: World> Driver<W> {
         let workspace = found.tasks.first().and_then(|task| self.state.workspace_of(task));
         facts.workspace.clone_from(&self.settings.workspace);
         let mcp = self.state.limits.traits_of(&found.cli).mcp;
-        facts.doors = Doors { program: Some("rekindle".to_owned()), signals: true, mcp };
+        facts.channels = ReportChannels { program: Some("rekindle".to_owned()), signals: true, mcp };
         facts.calls = self.calls_of(attempt);
         self.reminders += 1;
         // The time tells apart what two coordinators said.

@@ -100,7 +100,7 @@ impl<W: World> Driver<W> {
                 Ok(())
             }
             Found::NeverStarted => {
-                // Nothing of the agent was begun: that is the machine's doing, which costs no attempt and holds starts for a moment.
+                // Nothing of the agent was started: that is the machine's doing, which costs no attempt and holds starts for a moment.
                 self.refused(Refused::Attempt(attempt), refusal::no_supervisor());
                 Ok(())
             }
@@ -244,7 +244,7 @@ impl<W: World> Driver<W> {
         let Some(epoch) = self.state.attempts.get(&attempt).map(|found| found.epoch) else { return };
         if let Some(Signal::Report(report)) = signal {
             let report = self.redact_report(report);
-            self.take(Input::Reported { attempt, epoch, door: Channel::Signal, report });
+            self.take(Input::Reported { attempt, epoch, channel: Channel::Signal, report });
         }
     }
 
@@ -258,7 +258,7 @@ impl<W: World> Driver<W> {
         for kept in kept {
             if let Some((named, epoch)) = self.tokens.check(&kept.token).filter(|(named, _)| *named == attempt) {
                 let report = self.redact_report(kept.report);
-                self.take(Input::Reported { attempt: named, epoch, door: Channel::Kept, report });
+                self.take(Input::Reported { attempt: named, epoch, channel: Channel::Kept, report });
             }
         }
     }

@@ -53,13 +53,13 @@ impl<W: World> Driver<W> {
             let awake = self.awake();
             let Some(understood) = &mut self.spools_of(attempt)?.understood else { return Ok(()) };
             understood.note_storm(activity, awake);
-            let signs = understood.fold.take(activity);
+            let events = understood.fold.take(activity);
             if matches!(activity, Activity::Result { .. }) {
                 self.take_words(attempt);
             }
-            for sign in signs {
-                let sign = self.redact_sign(sign);
-                self.take(Input::Streamed { attempt, sign });
+            for event in events {
+                let event = self.redact_event(event);
+                self.take(Input::Streamed { attempt, event });
             }
         }
         Ok(())
@@ -100,8 +100,8 @@ impl<W: World> Driver<W> {
             })
             .collect();
         for (attempt, failure) in storms {
-            let sign = self.redact_sign(StreamEvent::Failed(failure));
-            self.take(Input::Streamed { attempt, sign });
+            let event = self.redact_event(StreamEvent::Failed(failure));
+            self.take(Input::Streamed { attempt, event });
         }
         self.commit()
     }
@@ -169,8 +169,8 @@ impl<W: World> Driver<W> {
     }
 
     /// A stream event with secrets taken out of every text in it.
-    fn redact_sign(&self, sign: StreamEvent) -> StreamEvent {
-        match sign {
+    fn redact_event(&self, event: StreamEvent) -> StreamEvent {
+        match event {
             StreamEvent::Failed(failure) => StreamEvent::Failed(Failure { text: self.clean(&failure.text), ..failure }),
             StreamEvent::Session { id, model } => {
                 StreamEvent::Session { id: self.clean(&id), model: model.map(|model| self.clean(&model)) }

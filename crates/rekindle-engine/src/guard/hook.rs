@@ -19,7 +19,7 @@ use super::sessions::{self, Known};
 use super::transcript;
 use super::{journal, place};
 use crate::agents::KINDS;
-use crate::agents::guard_adapter::{Guarded, Heard, Moment};
+use crate::agents::guard_adapter::{GuardAdapter, Heard, Moment};
 
 /// Programs that only stand between a session's program and the hook.
 const BETWEEN: [&str; 9] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "env", "timeout"];
@@ -41,7 +41,7 @@ pub struct Places {
 /// Hears `heard` and prints what has to be told. Fails when something could not be kept; what had to be told is told
 /// all the same.
 pub fn run(
-    program: &dyn Guarded,
+    program: &dyn GuardAdapter,
     heard: Heard,
     places: &Places,
     var: &dyn Fn(&str) -> Option<String>,
@@ -61,7 +61,7 @@ pub fn run(
 
 /// One event being heard.
 struct Hearing<'a> {
-    program: &'a dyn Guarded,
+    program: &'a dyn GuardAdapter,
     heard: Heard,
     places: &'a Places,
     var: &'a dyn Fn(&str) -> Option<String>,
@@ -261,7 +261,7 @@ impl Hearing<'_> {
 
     /// What the transcript of a session that died holds beyond what was read of it.
     fn rest_of(&self, died: &Known) -> Vec<Fact> {
-        let program = KINDS.of(died.program()).and_then(|kind| kind.about().guarded);
+        let program = KINDS.of(died.program()).and_then(|kind| kind.about().guard_adapter);
         let path = died.session.transcript.as_ref();
         let (Some(program), Some(path)) = (program, path) else {
             return Vec::new();

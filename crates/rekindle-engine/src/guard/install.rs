@@ -18,7 +18,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::place;
-use crate::agents::hook_installer::{Call, Form, Installable, Places, Scope, Verb};
+use crate::agents::hook_installer::{Call, Form, HookInstaller, Places, Scope, Verb};
 use crate::git;
 use crate::state_dir::{self, StateDir};
 use content::Content;
@@ -149,7 +149,7 @@ pub struct Installed {
 /// Installs one program's hooks. The error says why it cannot be done; nothing was changed then.
 pub fn install(
     site: &Site<'_>,
-    program: &dyn Installable,
+    program: &dyn HookInstaller,
     scope: Scope,
     status_line: bool,
 ) -> Result<Installed, Error> {
@@ -218,7 +218,7 @@ pub struct Removed {
 
 /// Takes one program's hooks out of the settings of a scope, and out of whichever other files the manifest names for it.
 /// The error says why a file cannot be changed; it is as it was then.
-pub fn uninstall(site: &Site<'_>, program: &dyn Installable, scope: Scope) -> Result<Vec<Removed>, Error> {
+pub fn uninstall(site: &Site<'_>, program: &dyn HookInstaller, scope: Scope) -> Result<Vec<Removed>, Error> {
     let (dir, base) = site.ledger_dir(scope)?;
     let mut ledger = Ledger::take_if_there(&dir, &base)?;
     let mut paths: Vec<PathBuf> = program.file(scope, &site.places).into_iter().collect();
@@ -241,7 +241,7 @@ pub fn uninstall(site: &Site<'_>, program: &dyn Installable, scope: Scope) -> Re
 
 fn take_out(
     ledger: &mut Ledger,
-    program: &dyn Installable,
+    program: &dyn HookInstaller,
     path: &Path,
     hidden: Option<Hidden>,
 ) -> Result<Removal, Error> {
@@ -269,7 +269,7 @@ fn take_out(
 }
 
 /// A record that was lost, where the text tells by itself that the file was made by us: an installation would make just that.
-fn all_ours(program: &dyn Installable, text: &str) -> Option<ManifestEntry> {
+fn all_ours(program: &dyn HookInstaller, text: &str) -> Option<ManifestEntry> {
     let found = edit::find(text, program.kind(), None).ok()?;
     let content = content(&found.entries.first()?.call.rekindle, program, None).ok()?;
     let made = content.build(None).ok()??;
@@ -341,7 +341,7 @@ fn next(path: &Path, content: &Content, record: Option<&ManifestEntry>, seen: Op
 /// What a program's file has to hold.
 fn content(
     rekindle: &Path,
-    program: &dyn Installable,
+    program: &dyn HookInstaller,
     line: Option<(&'static str, Option<&str>)>,
 ) -> Result<Content, Error> {
     let not_a_path = || Error::NotAPath(rekindle.to_owned());

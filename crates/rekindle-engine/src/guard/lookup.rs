@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::recover::Whom;
 use super::sessions;
-use crate::agents::guard_adapter::Guarded;
+use crate::agents::guard_adapter::GuardAdapter;
 use crate::git;
 use crate::state_dir::StateDir;
 use crate::store::{Read, SqliteReader, Table};
@@ -131,7 +131,7 @@ fn project_plan(dir: &Path) -> Option<String> {
 
 /// The team that a session of this plan would have made; some programs call it by the session's id instead.
 fn team(
-    program: &dyn Guarded,
+    program: &dyn GuardAdapter,
     named: Option<&str>,
     key: &str,
     session: &Session,

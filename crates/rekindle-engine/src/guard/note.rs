@@ -14,7 +14,7 @@ use crate::agents::KINDS;
 
 /// The session that calls, by the variable that its program sets for those it starts.
 pub fn calling(var: &dyn Fn(&str) -> Option<String>) -> Option<String> {
-    KINDS.guarded().find_map(|program| {
+    KINDS.guard_adapters().find_map(|program| {
         let session = var(program.session_variable()?).filter(|session| !session.is_empty())?;
         Some(place::key(program.kind(), &session))
     })

@@ -7,7 +7,7 @@ use rekindle_core::guard::session::Session;
 use rekindle_core::guard::when::Telling;
 
 use super::lookup;
-use crate::agents::guard_adapter::Guarded;
+use crate::agents::guard_adapter::GuardAdapter;
 
 /// The name of the state's file in a session's directory.
 pub const STATE_FILE: &str = "session-state.md";
@@ -15,7 +15,7 @@ pub const STATE_FILE: &str = "session-state.md";
 /// Whom to tell, and where it is.
 #[derive(Clone, Copy)]
 pub struct Whom<'a> {
-    pub program: &'a dyn Guarded,
+    pub program: &'a dyn GuardAdapter,
     /// The session whose record it is.
     pub session: &'a Session,
     pub key: &'a str,

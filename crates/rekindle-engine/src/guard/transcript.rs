@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rekindle_core::guard::fact::Fact;
 
-use crate::agents::guard_adapter::Guarded;
+use crate::agents::guard_adapter::GuardAdapter;
 
 /// Longest line: a tool's result with a picture in it. A longer one is skipped.
 const LINE_MAX_BYTES: usize = 16 << 20;
@@ -22,7 +22,7 @@ pub(super) struct Reading {
     pub missing: bool,
 }
 
-pub(super) fn read_on(program: &dyn Guarded, path: &Path, from: u64) -> Reading {
+pub(super) fn read_on(program: &dyn GuardAdapter, path: &Path, from: u64) -> Reading {
     let Some(mut reader) = program.transcript_reader() else {
         return Reading::default();
     };

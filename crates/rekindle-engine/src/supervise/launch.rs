@@ -17,7 +17,7 @@ use rekindle_shim::lock::Lock;
 use crate::{descriptors, refusal};
 
 /// Why a shim was not started, or is not known well enough. Every kind but [`LaunchError::Unpinned`], [`LaunchError::Exists`] and
-/// [`LaunchError::Held`] means that no shim was begun.
+/// [`LaunchError::Held`] means that no shim was started.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
     /// The bundle is already there; probe it to learn what became of it.
@@ -47,7 +47,7 @@ pub enum LaunchError {
 }
 
 impl LaunchError {
-    /// Whether nothing was begun for want of room, and what the machine lacks then.
+    /// Whether nothing was started for want of room, and what the machine lacks then.
     pub fn refusal(&self, at: &Path) -> Option<Refusal> {
         match self {
             Self::Bundle(bundle::Error::Io { source, .. }) | Self::Spawn(source) => refusal::of(source, at),

@@ -21,7 +21,7 @@ pub enum Message {
         attempt: AttemptId,
         reason: String,
     },
-    /// The machine had no room for something: nothing of it was begun.
+    /// The machine had no room for something: nothing of it was started.
     Refused {
         what: Refused,
         refusal: Refusal,

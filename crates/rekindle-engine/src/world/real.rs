@@ -102,7 +102,7 @@ pub struct RealWorld {
     tails: BTreeMap<AttemptId, cli_session::Tail>,
     /// Files of kept reports that the driver was given and has not yet made durable.
     handed_out: BTreeMap<AttemptId, Vec<PathBuf>>,
-    /// Attempts whose launch was begun here. A bundle that is just being written looks like one that never started, so a
+    /// Attempts whose launch was started here. A bundle that is just being written looks like one that never started, so a
     /// second order must not come as far as looking.
     launched: BTreeSet<AttemptId>,
     alerts: Alerts,

@@ -67,14 +67,14 @@ fn a_request_with_an_older_epoch_is_refused_even_after_the_handshake() {
 }
 
 #[test]
-fn garbage_is_refused_and_the_door_closed() {
+fn garbage_is_refused_and_the_connection_closed() {
     let rig = Rig::sh(SLEEPER);
     let shim = rig.start();
     for garbage in
         [&b"\n"[..], b"GET / HTTP/1.1\n", b"{\"type\":\"kill\",\"epoch\":4}\n", b"\xff\0\xfe\n", &[b'x'; 10_000]]
     {
         let mut stream = raw(&rig);
-        // The shim may close the door before all of it is through.
+        // The shim may close the connection before all of it is through.
         let _ = stream.write_all(garbage);
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -96,7 +96,7 @@ fn silent_and_dripping_callers_are_dropped_and_others_served_meanwhile() {
     let mut client = Client::connect(&rig.bundle(), &rig.spec, crate::rig::BOUND).expect("served");
     client.status().expect("served");
     for stranger in &mut strangers {
-        until("the door to close", || {
+        until("the connection to close", || {
             let _ = stranger.write_all(b" ");
             matches!(stranger.read(&mut [0; 1]), Ok(0) | Err(_)).then_some(())
         });

@@ -19,7 +19,7 @@ use super::world::{Happening, Sim};
 /// The system's unit of processor time.
 const TICK_MS: u64 = 10;
 
-/// The door an agent reports through.
+/// The channel an agent reports through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// The socket.

@@ -1,4 +1,4 @@
-//! Words between agents and the coordinator: how they are sent through each door, and what agents make of the answers.
+//! Words between agents and the coordinator: how they are sent through each channel, and what agents make of the answers.
 //!
 //! Owns the record of who really said what, against which the checkers hold what was believed.
 
@@ -55,7 +55,7 @@ pub fn verb_of(report: &Report) -> Verb {
 }
 
 impl Sim {
-    /// An agent reports through a door.
+    /// An agent reports through a channel.
     pub fn report(&mut self, attempt: AttemptId, report: Report, way: Way) {
         self.note_said(attempt, &report);
         if let (Way::Signal, Report::Verdict { role, .. }) = (way, &report) {
@@ -112,7 +112,7 @@ impl Sim {
         }
     }
 
-    /// What an agent without any other door prints.
+    /// What an agent without any other channel prints.
     fn signal(&mut self, attempt: AttemptId, report: &Report) {
         let text = match report {
             Report::Done { task, .. } => format!("TASK_COMPLETE: {task}\nResult: fine\n"),
@@ -392,7 +392,7 @@ fn same_words(own: Role, spoken: Role) -> bool {
     own == Role::HealthAuditor && spoken == Role::Auditor
 }
 
-/// How a reviewer without any other door says what it thinks.
+/// How a reviewer without any other channel says what it thinks.
 fn verdict_line(role: Role, verdict: Verdict, task: &str, issues: &str) -> String {
     let name = match (role, verdict) {
         (Role::Critic, Verdict::Pass) => "REVIEW_PASSED",

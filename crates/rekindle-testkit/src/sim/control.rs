@@ -1,4 +1,4 @@
-//! The simulated door: connections between callers and the coordinator. Callers hang up, coordinators hang up on them, and both
+//! The simulated control socket: connections between callers and the coordinator. Callers hang up, coordinators hang up on them, and both
 //! come again; whoever stays is answered once.
 
 use std::sync::{Arc, Mutex, PoisonError};

@@ -39,7 +39,7 @@ pub enum Plant {
     StaleUsage,
     /// A coordinator that takes over forgets what was under way.
     ForgetOutstanding,
-    /// The door says yes to a pause and passes nothing on.
+    /// The control socket says yes to a pause and passes nothing on.
     DropPause,
     /// A check that passed before the work is told to have failed.
     FalseBaseline,

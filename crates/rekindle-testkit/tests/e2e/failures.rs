@@ -49,7 +49,7 @@ fn skipping_a_failed_task_lets_the_rest_go_on() {
 #[test]
 fn a_lie_completes_nothing() {
     let plan = "# Lies\n\n### T1: work\n- artifacts: made\n- accept: `test -s made`\n\nWork.\n";
-    // It claims without having done anything, through two doors; its replacement does the work.
+    // It claims without having done anything, through two channels; its replacement does the work.
     let agent = "if [ $REKINDLE_ATTEMPT = 1 ]; then echo 'TASK_COMPLETE: T1'; rekindle task done T1; exit 0; fi\n\
         cp \"$REKINDLE_PROMPT_FILE\" brief\necho yes > made\nrekindle task done T1\n";
     let rig = Rig::new(plan, agent);

@@ -29,7 +29,7 @@ const ALL_POINTS: usize = 12;
 pub const PLAN: &str = "# Points\n\n### T1: first\n- artifacts: made\n- accept: `test -s made`\n\nWork.\n\n\
     ### T2: second\n- blocked by: T1\n- accept: `test -s made`\n\nWork.\n";
 
-/// Its claim is a line of its output: a door that is refused answers nobody, and that is another test.
+/// Its claim is a line of its output: a channel that is refused answers nobody, and that is another test.
 pub const AGENT: &str = "echo \"$REKINDLE_TASK\" >> ran\necho yes > made\necho \"TASK_COMPLETE: $REKINDLE_TASK\"\n";
 
 /// The coordinator of the plan. Calls are counted by kind and thread, and its children are let go when they become other programs.

@@ -136,7 +136,7 @@ fn a_project_whose_path_is_longer_than_a_socket_address_works() {
     run.kill();
     let second = rig.run();
     rig.await_event("agent_adopted");
-    rig.ok(&["note", "through the door"]);
+    rig.ok(&["note", "through the socket"]);
     rig.touch("go");
     assert_eq!(second.end().code, Some(0), "{}", rig.story());
     assert_eq!(rig.task("T1")["attempts"], 1);

@@ -192,7 +192,9 @@ fn views_take_tasks_and_runs_and_refuse_what_is_unknown() {
     let runs = objects(&rig.ok(&["runs", "--json"]).replace('\n', ""));
     let id = runs[0][0]["id"].as_str().expect("an id").to_owned();
     assert_eq!((&runs[0][0]["complete"], &runs[0][0]["failed"]), (&Value::from(1), &Value::from(1)));
-    for arguments in [&["status"][..], &["why", "T1"], &["logs", "T1"], &["events"], &["report"], &["task", "list"]] {
+    for arguments in
+        [&["status"][..], &["why", "T1"], &["logs", "T1"], &["events"], &["report"], &["questions"], &["task", "list"]]
+    {
         let named = [arguments, &["--run", &id]].concat();
         let of_newest = rig.ok(arguments);
         assert_eq!(rig.ok(&named), of_newest, "{named:?}");

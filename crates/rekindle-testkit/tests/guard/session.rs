@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use rekindle_core::guard::when::{Occasion, Telling};
 use rekindle_engine::agents::KINDS;
-use rekindle_engine::agents::guard_adapter::Guarded;
+use rekindle_engine::agents::guard_adapter::GuardAdapter;
 use rekindle_engine::guard::hook::{self, Places};
 use rekindle_engine::guard::journal;
 use rekindle_engine::guard::recover::{Whom, compose};
@@ -18,7 +18,7 @@ const ID: &str = "0f4e2c1a-5b6d-4c7e-8f90-a1b2c3d4e5f6";
 /// The session while it runs.
 pub struct Played {
     dir: tempfile::TempDir,
-    program: &'static dyn Guarded,
+    program: &'static dyn GuardAdapter,
     calls: usize,
     /// The last words of the turn.
     words: Option<String>,
@@ -28,7 +28,7 @@ impl Played {
     /// The whole case, up to where its context is compacted.
     pub fn new(case: &Case) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
-        let program = KINDS.of("claude").and_then(|kind| kind.about().guarded).expect("guarded");
+        let program = KINDS.of("claude").and_then(|kind| kind.about().guard_adapter).expect("guarded");
         let mut played = Self { dir, program, calls: 0, words: None };
         std::fs::create_dir_all(played.project()).expect("a project");
         assert_eq!(played.hook("SessionStart", json!({ "source": "startup" })), None);

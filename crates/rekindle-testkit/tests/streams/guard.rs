@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rekindle_core::guard::fact::{Fact, TEXT_MAX_BYTES};
 use rekindle_engine::agents::KINDS;
-use rekindle_engine::agents::guard_adapter::{self, Guarded};
+use rekindle_engine::agents::guard_adapter::{self, GuardAdapter};
 use serde_json::Value;
 
 use super::damage::{Dice, replace};
@@ -25,7 +25,7 @@ const FACTS_PER_LINE: usize = 8;
 const BYTES_PER_PART: usize = 4;
 
 struct Recording {
-    program: &'static dyn Guarded,
+    program: &'static dyn GuardAdapter,
     name: String,
     lines: Vec<String>,
     is_transcript: bool,
@@ -45,7 +45,7 @@ impl Recording {
 fn all() -> Vec<Recording> {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
     let mut found = Vec::new();
-    for program in KINDS.guarded() {
+    for program in KINDS.guard_adapters() {
         let dir = |place: &str| entries(&fixtures.join(place).join(program.kind()));
         let transcripts = dir("streams").into_iter().filter(|path| named(path).ends_with(".transcript.jsonl"));
         for path in dir("lead").into_iter().chain(transcripts) {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use rekindle_engine::agents::hook_installer::{Installable, Places, Scope};
+use rekindle_engine::agents::hook_installer::{HookInstaller, Places, Scope};
 use rekindle_engine::agents::{self, KINDS, Kinds, Place, Program};
 use rekindle_engine::guard::install::Site;
 
@@ -55,25 +55,25 @@ struct Chosen {
 }
 
 fn parser() -> PossibleValuesParser {
-    PossibleValuesParser::new(KINDS.installable().map(|program| program.kind()))
+    PossibleValuesParser::new(KINDS.hook_installers().map(|program| program.kind()))
 }
 
 /// The programs that take hooks, as a list in a sentence.
 pub(crate) fn kinds(before_last: &str) -> String {
-    let mut names: Vec<&str> = KINDS.installable().map(|program| program.kind()).collect();
+    let mut names: Vec<&str> = KINDS.hook_installers().map(|program| program.kind()).collect();
     let last = names.pop().unwrap_or_default();
     format!("{} {before_last} {last}", names.join(", "))
 }
 
 /// The first of them, for an example.
 fn example() -> &'static str {
-    KINDS.installable().next().map(|program| program.kind()).unwrap_or_default()
+    KINDS.hook_installers().next().map(|program| program.kind()).unwrap_or_default()
 }
 
 impl Chosen {
     /// Those that were named; nothing when none was.
-    fn named(&self) -> Option<Vec<&'static dyn Installable>> {
-        let named = KINDS.installable().filter(|program| self.cli.iter().any(|kind| kind == program.kind()));
+    fn named(&self) -> Option<Vec<&'static dyn HookInstaller>> {
+        let named = KINDS.hook_installers().filter(|program| self.cli.iter().any(|kind| kind == program.kind()));
         (!self.cli.is_empty()).then(|| named.collect())
     }
 }
@@ -124,9 +124,9 @@ fn find(name: &str, root: &Path) -> Option<PathBuf> {
 }
 
 /// Every program that is installed here.
-pub(crate) fn installed(kinds: Kinds, root: &Path) -> Vec<&'static dyn Installable> {
-    let there = |program: &&dyn Installable| program.about().program.is_some_and(|name| find(name, root).is_some());
-    kinds.installable().filter(there).collect()
+pub(crate) fn installed(kinds: Kinds, root: &Path) -> Vec<&'static dyn HookInstaller> {
+    let there = |program: &&dyn HookInstaller| program.about().program.is_some_and(|name| find(name, root).is_some());
+    kinds.hook_installers().filter(there).collect()
 }
 
 /// A path as people see it: below the project where it lies there.

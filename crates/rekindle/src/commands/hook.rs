@@ -63,7 +63,7 @@ fn take_event(
     log_dir: &mut Option<PathBuf>,
 ) -> std::result::Result<(), String> {
     let cli = cli.ok_or("the program's name is missing: rekindle hook CLI")?;
-    let program = KINDS.of(cli).and_then(|kind| kind.about().guarded);
+    let program = KINDS.of(cli).and_then(|kind| kind.about().guard_adapter);
     let program = program.ok_or_else(|| format!("this version guards no program called {cli:?}"))?;
     let mut input = Vec::new();
     if std::io::stdin().is_terminal() {

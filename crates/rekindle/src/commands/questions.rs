@@ -20,6 +20,9 @@ pub(crate) struct QuestionsArgs {
     /// Include answered questions; JSON always does
     #[arg(long)]
     all: bool,
+    /// The run: its id or the beginning of it [default: the newest]
+    #[arg(long, value_name = "ID")]
+    run: Option<String>,
 }
 
 /// A question, for programs.
@@ -37,11 +40,15 @@ struct QuestionJson<'a> {
 
 pub(crate) fn run(args: &QuestionsArgs, context: &Context) -> Result<Exit> {
     let view = context.view()?;
-    let mut questions = match view.run()? {
-        Some(run) => run.questions()?,
-        None => Vec::new(),
+    let run = match &args.run {
+        Some(name) => Some(view.run_named(name)?),
+        None => view.run()?,
     };
-    questions.splice(0..0, view.lost()?);
+    let mut questions = run.map(|run| run.questions()).transpose()?.unwrap_or_default();
+    // Lost events concern the state directory as a whole, not an earlier run.
+    if args.run.is_none() {
+        questions.splice(0..0, view.lost()?);
+    }
     questions.retain(|question| args.all || args.json || question.answer.is_none());
     if args.json {
         let json: Vec<_> = questions.iter().map(as_json).collect();

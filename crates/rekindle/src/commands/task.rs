@@ -196,7 +196,7 @@ fn done(args: &DoneArgs, context: &Context) -> Result<Exit> {
             Ok(Exit::Success)
         }
         Outcome::Answered(Response::HandedOn { to, .. }) => {
-            context.ui.line(&format!("the checks of task {task} passed; its {to} looks at it next"))?;
+            context.ui.line(&format!("the checks of task {task} passed; its {to} reviews it next"))?;
             Ok(Exit::Success)
         }
         Outcome::Answered(Response::Held { reason, hint, .. }) => {

@@ -148,7 +148,7 @@ fn answered(agent: &Agent, report: &Report, answer: Response) -> ToolAnswer {
             evidence(task, &seen).with("task", json!(task)).with("state", json!("not_proven"))
         }
         (Report::Done { task, .. }, Response::HandedOn { to, .. }) => ToolAnswer::good(format!(
-            "the checks of {task} passed and its {to} looks at it next: this work is out of your hands. End your turn now; if \
+            "the checks of {task} passed and its {to} reviews it next: this work is out of your hands. End your turn now; if \
              something must be changed, you are told what"
         ))
         .with("task", json!(task))
@@ -228,7 +228,7 @@ fn failed(error: &CliError) -> ToolAnswer {
     if error.kind == Kind::Refused {
         if text.ends_with(OVER) {
             text.push_str(
-                ". Change nothing more, report nothing more and end your turn now: this work is somebody else's or is over",
+                ". Change nothing more, report nothing more and end your turn now: this work belongs to another agent or has ended",
             );
             return ToolAnswer::wrong(text).with("over", json!(true));
         }

@@ -88,17 +88,17 @@ impl Reader {
     }
 
     /// Reads until nobody wants anything any more.
-    pub(super) fn run(mut self, mut eye: RunReader, wants: &Receiver<Want>) {
+    pub(super) fn run(mut self, mut run_reader: RunReader, wants: &Receiver<Want>) {
         loop {
             match wants.recv_timeout(if self.searching.is_some() { Duration::ZERO } else { LOOK }) {
                 Ok(want) => {
                     let newest = wants.try_iter().last().unwrap_or(want);
-                    self.turn_to(&mut eye, newest);
+                    self.turn_to(&mut run_reader, newest);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            let trouble = self.round(&mut eye).err().map(|error| words(&error));
+            let trouble = self.round(&mut run_reader).err().map(|error| words(&error));
             if trouble.is_some() || self.trouble {
                 self.trouble = trouble.is_some();
                 self.tell(News::Trouble(trouble));
@@ -111,9 +111,9 @@ impl Reader {
         let _ = self.news.send(news);
     }
 
-    fn turn_to(&mut self, eye: &mut RunReader, want: Want) {
+    fn turn_to(&mut self, run_reader: &mut RunReader, want: Want) {
         if want.run != self.want.run {
-            eye.turn_to(want.run.as_deref());
+            run_reader.turn_to(want.run.as_deref());
             self.indexes.clear();
             self.events = Events::default();
             (self.picture, self.told_at) = (None, None);
@@ -131,12 +131,12 @@ impl Reader {
         self.fresh = true;
     }
 
-    fn round(&mut self, eye: &mut RunReader) -> Result<()> {
-        self.look(eye)?;
+    fn round(&mut self, run_reader: &mut RunReader) -> Result<()> {
+        self.look(run_reader)?;
         let Some(picture) = self.picture.clone() else { return Ok(()) };
         let fresh = std::mem::take(&mut self.fresh);
-        let project = eye.project().clone();
-        let Some(view) = eye.view()? else { return Ok(()) };
+        let project = run_reader.project().clone();
+        let Some(view) = run_reader.view()? else { return Ok(()) };
         if self.want.runs && fresh {
             let live = view.coordinator()?.is_some();
             let runs = view.runs()?;
@@ -152,9 +152,9 @@ impl Reader {
     }
 
     /// The run itself.
-    fn look(&mut self, eye: &mut RunReader) -> Result<()> {
+    fn look(&mut self, run_reader: &mut RunReader) -> Result<()> {
         // Before the first run there is not even a place to look at.
-        let seen = if eye.project().state_dir.is_dir() { eye.look()? } else { None };
+        let seen = if run_reader.project().state_dir.is_dir() { run_reader.look()? } else { None };
         let Some(picture) = seen else {
             if self.told_at.is_none() || self.picture.take().is_some() {
                 self.told_at = Some(Time(0));
@@ -165,7 +165,7 @@ impl Reader {
         let newest = match &self.want.run {
             None => true,
             Some(_) => {
-                let view = eye.view()?;
+                let view = run_reader.view()?;
                 let newest = view.map(|view| view.run()).transpose()?.flatten();
                 newest.is_none_or(|newest| newest.row.id == picture.run.id)
             }

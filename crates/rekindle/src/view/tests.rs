@@ -43,7 +43,7 @@ fn state(project: &Project, reports: usize) {
         let checkpoint = Checkpoint { status: format!("at step {number}"), ..Checkpoint::default() };
         let task = TaskId::new("T1").expect("a name");
         let report = Report::Checkpoint { task, checkpoint };
-        Input::Reported { attempt: AttemptId(1), epoch: Epoch(1), door: Channel::Command, report }
+        Input::Reported { attempt: AttemptId(1), epoch: Epoch(1), channel: Channel::Command, report }
     }));
     let mut events = Vec::new();
     for (ms, input) in (1_000..).zip(inputs) {
@@ -64,10 +64,10 @@ fn read(reports: usize) -> (u64, u64) {
     let told = report::gather(&run, None).expect("a report");
     assert_eq!(told.tasks.len(), 2);
     let of_report = view.reader.as_ref().expect("a store").events_read();
-    let mut eye = RunReader::new(&project, None);
-    let picture = eye.look().expect("a look").expect("a run");
+    let mut reader = RunReader::new(&project, None);
+    let picture = reader.look().expect("a look").expect("a run");
     assert_eq!(picture.history.spans.len(), 1, "what is shown was read");
-    let seen = eye.view().expect("a view").expect("a store");
+    let seen = reader.view().expect("a view").expect("a store");
     (of_report, seen.reader.as_ref().expect("a store").events_read())
 }
 

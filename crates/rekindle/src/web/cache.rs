@@ -24,7 +24,7 @@ const EYES: usize = 8;
 const INDEXES: usize = 64;
 
 /// What is kept.
-pub(super) struct Looks {
+pub(super) struct RunCache {
     pub project: Project,
     /// The run that the server was started for; the newest where none was named.
     pub wanted: Option<String>,
@@ -33,15 +33,15 @@ pub(super) struct Looks {
     indexes: Mutex<BTreeMap<u64, Arc<Mutex<LineIndex>>>>,
 }
 
-/// An eye, under the run that it was asked for.
+/// An reader, under the run that it was asked for.
 type Kept = (Option<String>, Arc<Mutex<Sight>>);
 
 struct Sight {
-    eye: RunReader,
+    reader: RunReader,
     last: Option<Arc<Picture>>,
 }
 
-impl Looks {
+impl RunCache {
     pub(super) fn new(project: &Project, wanted: Option<String>) -> Self {
         let project = project.clone();
         Self { project, wanted, view: Mutex::default(), eyes: Mutex::default(), indexes: Mutex::default() }
@@ -81,7 +81,7 @@ impl Looks {
         if let Some(last) = sight.last.as_ref().filter(fresh) {
             return Ok(Some(Arc::clone(last)));
         }
-        sight.last = sight.eye.look()?;
+        sight.last = sight.reader.look()?;
         Ok(sight.last.clone())
     }
 
@@ -94,7 +94,7 @@ impl Looks {
             // The first one is the server's own, nearly always.
             eyes.remove(1);
         }
-        let sight = Arc::new(Mutex::new(Sight { eye: RunReader::new(&self.project, wanted), last: None }));
+        let sight = Arc::new(Mutex::new(Sight { reader: RunReader::new(&self.project, wanted), last: None }));
         eyes.push((wanted.map(str::to_owned), Arc::clone(&sight)));
         sight
     }

@@ -156,7 +156,7 @@ pub(super) async fn skip(web: Arc<Web>, ask: Ask) -> Answer {
             return perform(web, &picture, &act);
         };
         refusal(&picture, &act)?;
-        match orders::give(&web.looks.project, &acts::with_undo(Undoable::Skip { task, reason }))? {
+        match orders::give(&web.cache.project, &acts::with_undo(Undoable::Skip { task, reason }))? {
             Taken::Placed(_) => Ok(done(format!("task {id} is skipped in ten seconds, unless you undo it"))),
             Taken::Now | Taken::NobodyThere => Ok(done(format!("task {id} is skipped"))),
             Taken::Already => Ok(done("already done".to_owned())),
@@ -292,7 +292,7 @@ pub(super) async fn of_task(web: Arc<Web>, ask: Ask) -> Answer {
             Act::Edit(task.clone(), Box::new(other_checks())),
         ];
         acts.extend(picture.at_work(&task).map(|attempt| Act::Recover(attempt.name.to_string())));
-        let pinned = pinned::state_of(&web.looks.project).ok();
+        let pinned = pinned::state_of(&web.cache.project).ok();
         told(web, &picture, Some(task.to_string()), acts, pinned.as_ref())
     })
     .await
@@ -336,13 +336,13 @@ fn task_of(picture: &Picture, id: &str) -> Result<TaskId, Problem> {
 }
 
 fn seen(web: &Web, named: Option<&str>) -> Result<Arc<Picture>, Problem> {
-    web.looks.picture(named, false)?.ok_or_else(no_run)
+    web.cache.picture(named, false)?.ok_or_else(no_run)
 }
 
 /// The run as it stands at this very moment; acts on a run that is over and done with are refused, because orders reach the
 /// newest one, whose tasks may have the same names.
 fn now(web: &Web, named: Option<&str>) -> Result<Arc<Picture>, Problem> {
-    let picture = web.looks.picture(named, true)?.ok_or_else(no_run)?;
+    let picture = web.cache.picture(named, true)?.ok_or_else(no_run)?;
     match past(web, &picture)? {
         Some(why) => Err(Problem::refused(why).hint("open the newest run: /")),
         None => Ok(picture),
@@ -350,7 +350,7 @@ fn now(web: &Web, named: Option<&str>) -> Result<Arc<Picture>, Problem> {
 }
 
 fn past(web: &Web, picture: &Picture) -> Result<Option<String>, Problem> {
-    let newest = match web.looks.view()? {
+    let newest = match web.cache.view()? {
         Some(view) => view.run()?.map(|run| run.row.id),
         None => None,
     };
@@ -364,7 +364,7 @@ fn refusal(picture: &Picture, act: &Act) -> Result<(), Problem> {
 
 fn perform(web: &Web, picture: &Picture, act: &Act) -> Answer {
     refusal(picture, act)?;
-    let said = act.perform(&web.looks.project).map_err(|error| match Problem::from(error) {
+    let said = act.perform(&web.cache.project).map_err(|error| match Problem::from(error) {
         // The run was there a moment ago: whatever is missing now is a refusal, not a wrong address.
         problem if problem.status == StatusCode::NOT_FOUND => Problem { status: StatusCode::CONFLICT, ..problem },
         problem => problem,

@@ -61,7 +61,7 @@ pub(super) fn attempt_of(ask: &Ask) -> Result<u64, Problem> {
 
 async fn show(web: Arc<Web>, ask: Ask, page: Page) -> Answer {
     web.reading(move |web| {
-        let picture = web.looks.picture(ask.query.get("run").map(String::as_str), false)?;
+        let picture = web.cache.picture(ask.query.get("run").map(String::as_str), false)?;
         let missing = match (&page, &picture) {
             (Page::Task(id), Some(picture)) if picture.task(id).is_some() => None,
             (Page::Log(id), Some(picture)) if picture.attempt(AttemptId(*id)).is_some() => None,
@@ -72,7 +72,7 @@ async fn show(web: Arc<Web>, ask: Ask, page: Page) -> Answer {
         if let Some(missing) = missing {
             return Err(Problem::absent(missing));
         }
-        let site = Site { project: web.looks.project.clone(), picture, read_only: web.read_only };
+        let site = Site { project: web.cache.project.clone(), picture, read_only: web.read_only };
         Ok(answer::page(StatusCode::OK, &page::answer(&site, &page, &ask.query)?))
     })
     .await
@@ -82,8 +82,8 @@ async fn show(web: Arc<Web>, ask: Ask, page: Page) -> Answer {
 pub(super) async fn nowhere(web: Arc<Web>, query: BTreeMap<String, String>, problem: Problem) -> Response {
     let told = problem.answer(Access::Page);
     let shown = web.reading(move |web| {
-        let picture = web.looks.picture(query.get("run").map(String::as_str), false)?;
-        let site = Site { project: web.looks.project.clone(), picture, read_only: web.read_only };
+        let picture = web.cache.picture(query.get("run").map(String::as_str), false)?;
+        let site = Site { project: web.cache.project.clone(), picture, read_only: web.read_only };
         let markup = page::missing(&site, &query, &problem.error, problem.hint.as_deref());
         Ok(answer::page(StatusCode::NOT_FOUND, &markup))
     });

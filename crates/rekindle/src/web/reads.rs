@@ -43,15 +43,15 @@ const QUERY_MAX: usize = 1_000;
 /// `GET /api/status`: the same text as `status --json`.
 pub(super) async fn status(web: Arc<Web>, ask: Ask) -> Answer {
     web.reading(move |web| {
-        let view = web.looks.view()?;
-        let run = match (&view, web.looks.asked(ask.query.get("run").map(String::as_str))) {
+        let view = web.cache.view()?;
+        let run = match (&view, web.cache.asked(ask.query.get("run").map(String::as_str))) {
             (Some(view), Some(name)) => Some(view.run_named(name)?),
             (Some(view), None) => view.run()?,
             (None, _) => None,
         };
         Ok(json(
             StatusCode::OK,
-            &status::for_programs(&web.looks.project, view.as_deref(), run.as_ref(), ask.is_on("all"))?,
+            &status::for_programs(&web.cache.project, view.as_deref(), run.as_ref(), ask.is_on("all"))?,
         ))
     })
     .await
@@ -101,7 +101,7 @@ pub(super) async fn lines(web: Arc<Web>, ask: Ask) -> Answer {
     let many = many.unwrap_or(LINES).min(WINDOW_MAX);
     web.reading(move |web| {
         let named = ask.query.get("run").map(String::as_str);
-        let found = web.looks.with_log(named, attempt, |run, index| {
+        let found = web.cache.with_log(named, attempt, |run, index| {
             let total = index.count();
             let from = from.unwrap_or(total.saturating_sub(many));
             let lines = index.window(run, from, many)?;
@@ -128,7 +128,7 @@ pub(super) async fn find(web: Arc<Web>, ask: Ask) -> Answer {
     let wanted = query(&ask)?.to_lowercase();
     web.reading(move |web| {
         let named = ask.query.get("run").map(String::as_str);
-        let found = web.looks.with_log(named, attempt, |run, index| {
+        let found = web.cache.with_log(named, attempt, |run, index| {
             let (total, mut at, mut lines) = (index.count(), from, Vec::new());
             let last = from.saturating_add(LOOKED_THROUGH).min(total);
             while at < last && lines.len() < FOUND {
@@ -153,10 +153,10 @@ pub(super) async fn raw(web: Arc<Web>, ask: Ask) -> Answer {
     let named = ask.query.get("run").cloned();
     let run = named.clone();
     // Asked once before anything is promised.
-    web.reading(move |web| web.looks.with_log(run.as_deref(), attempt, |_, _| Ok(()))).await?;
+    web.reading(move |web| web.cache.with_log(run.as_deref(), attempt, |_, _| Ok(()))).await?;
     let read = move |web: &Web, after| {
         let lines = |run: &RunView<'_>| run.lines_of(AttemptId(attempt), after, WINDOW_MAX);
-        let page = web.looks.with_run(named.as_deref(), lines)?;
+        let page = web.cache.with_run(named.as_deref(), lines)?;
         let text = page.iter().map(|line| format!("{}\n", harmless(&line.line.text))).collect();
         Ok(page.last().map(|line| (line.seq, text)))
     };
@@ -166,9 +166,9 @@ pub(super) async fn raw(web: Arc<Web>, ask: Ask) -> Answer {
 /// `GET /api/events/download`: every event of the run as a file, one JSON object a line, made as it is sent.
 pub(super) async fn events_file(web: Arc<Web>, ask: Ask) -> Answer {
     let named = ask.query.get("run").cloned();
-    let run = web.reading(move |web| web.looks.with_run(named.as_deref(), |run| Ok(run.row.id.clone()))).await?;
+    let run = web.reading(move |web| web.cache.with_run(named.as_deref(), |run| Ok(run.row.id.clone()))).await?;
     let read = move |web: &Web, after| {
-        let Some(view) = web.looks.view()? else { return Ok(None) };
+        let Some(view) = web.cache.view()? else { return Ok(None) };
         let page = view.events_page(after, WINDOW_MAX)?;
         let own = page.iter().filter(|event| event.run == run);
         let text = own.map(|event| format!("{}\n", serde_json::to_string(&EventJson::of(event)).unwrap_or_default()));
@@ -231,12 +231,12 @@ pub(super) async fn search(web: Arc<Web>, ask: Ask) -> Answer {
     let wanted = query(&ask)?.to_owned();
     web.reading(move |web| {
         let named = ask.query.get("run").map(String::as_str);
-        let found = web.looks.with_run(named, |run| run.search(&wanted, None, HITS))?;
+        let found = web.cache.with_run(named, |run| run.search(&wanted, None, HITS))?;
         let more = found.len() == HITS;
         let mut agents: BTreeMap<String, Vec<HitJson>> = BTreeMap::new();
         for stored in &found {
             let attempt = stored.line.attempt;
-            let number = web.looks.with_log(named, attempt, |run, index| index.number_of(run, stored.seq))?;
+            let number = web.cache.with_log(named, attempt, |run, index| index.number_of(run, stored.seq))?;
             let hit = number.map(|number| HitJson { attempt, line: LineJson::of(number, stored) });
             agents.entry(stored.line.agent.clone()).or_default().extend(hit);
         }

@@ -13,7 +13,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, watch};
 
 use super::Web;
 use super::answer::{Problem, typed};
-use super::cache::{Looks, lock};
+use super::cache::{RunCache, lock};
 use super::flow::Flow;
 use super::routes::{Answer, Ask};
 use crate::contract::event::EventJson;
@@ -85,7 +85,7 @@ impl Feed {
     }
 
     async fn look(&self, web: &Arc<Web>) -> Result<u64, Problem> {
-        let newest = web.reading(|web| Ok(web.looks.head()?)).await?;
+        let newest = web.reading(|web| Ok(web.cache.head()?)).await?;
         self.head.send_if_modified(|head| {
             let moved = *head != newest;
             *head = newest;
@@ -101,12 +101,12 @@ impl Feed {
     }
 
     /// The events after a place of the server's own run, made once for everybody who stands there.
-    fn shared(&self, looks: &Looks, after: u64) -> Result<Option<Chunk>> {
+    fn shared(&self, cache: &RunCache, after: u64) -> Result<Option<Chunk>> {
         let _alone = lock(&self.making);
         if let Some(chunk) = self.kept(after) {
             return Ok(Some(chunk));
         }
-        let Some(chunk) = encode(looks, None, after)? else { return Ok(None) };
+        let Some(chunk) = encode(cache, None, after)? else { return Ok(None) };
         let mut ring = lock(&self.ring);
         let newest = ring.back().map_or(0, |chunk| chunk.last);
         if after > newest {
@@ -127,19 +127,19 @@ impl Feed {
         }
         let run = run.map(str::to_owned);
         web.reading(move |web| match &run {
-            Some(run) => Ok(encode(&web.looks, Some(run), after)?),
-            None => Ok(web.feed.shared(&web.looks, after)?),
+            Some(run) => Ok(encode(&web.cache, Some(run), after)?),
+            None => Ok(web.feed.shared(&web.cache, after)?),
         })
         .await
     }
 }
 
 /// A page of events as messages; those of other runs are passed over.
-fn encode(looks: &Looks, named: Option<&str>, after: u64) -> Result<Option<Chunk>> {
-    let Some(view) = looks.view()? else { return Ok(None) };
+fn encode(cache: &RunCache, named: Option<&str>, after: u64) -> Result<Option<Chunk>> {
+    let Some(view) = cache.view()? else { return Ok(None) };
     let events = view.events_page(after, PAGE)?;
     let Some(last) = events.last().map(|event| event.seq) else { return Ok(None) };
-    let run = match looks.asked(named) {
+    let run = match cache.asked(named) {
         Some(name) => Some(view.run_named(name)?),
         None => view.run()?,
     };
@@ -226,7 +226,7 @@ pub(super) async fn events(web: Arc<Web>, ask: Ask) -> Answer {
     };
     let run = ask.query.get("run").filter(|run| !run.is_empty()).cloned();
     if let Some(run) = run.clone() {
-        web.reading(move |web| web.looks.with_run(Some(&run), |_| Ok(()))).await?;
+        web.reading(move |web| web.cache.with_run(Some(&run), |_| Ok(()))).await?;
     }
     let newest = web.feed.look(&web).await?;
     let (give, take) = mpsc::channel(1);

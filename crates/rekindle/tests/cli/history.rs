@@ -110,7 +110,7 @@ impl History {
     /// The agent of a task reported.
     pub fn reported(&mut self, task: &str, report: Report) -> Reply {
         let (attempt, epoch) = self.holder(task);
-        self.input(Input::Reported { attempt, epoch, door: Channel::Command, report })
+        self.input(Input::Reported { attempt, epoch, channel: Channel::Command, report })
     }
 
     /// The agent of a task claims it, and its one check ends with a code.
@@ -124,7 +124,7 @@ impl History {
     /// The agent of a task told something by its own stream.
     pub fn signed(&mut self, task: &str, sign: StreamEvent) {
         let (attempt, _) = self.holder(task);
-        self.input(Input::Streamed { attempt, sign });
+        self.input(Input::Streamed { attempt, event: sign });
     }
 
     /// The agent of a task has ended by a signal, with its transcript whole and a call cut off.

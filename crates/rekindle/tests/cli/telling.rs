@@ -142,7 +142,7 @@ fn events_of_a_session_are_told_in_words() {
     out|    22 03:04:50      EXITED T1 developer-T1          ended by signal 15
     out|    23 03:04:50       ENDED T1 developer-T1          usage_limit: the account's usage limit was reached
     out|    24 03:04:50       WAITS T1 developer-T1          team waits for its usage limit until 05:04:57 (in 2h00m), probe 1 after the reset at 05:04:47
-    out|    25 03:04:50    REQUEUED T1 developer-T1          the account's usage limit was reached; 1 of 3 attempts used, next when its account may go on; this attempt does not count
+    out|    25 03:04:50    REQUEUED T1 developer-T1          the account's usage limit was reached; 1 of 3 attempts used, next when its account may be used again; this attempt does not count
     out|    26 03:04:50     PAUSING                          Usage limit
     out|    27 03:04:50      PAUSED                          all agents have ended
     err| times are in UTC
@@ -161,7 +161,7 @@ fn why_tells_the_strategy_and_what_it_rests_on() {
     out| 03:04:09     SESSION  developer-T1 (epoch 1): s-1 with large
     out| 03:04:11   COMPACTED  developer-T1 (epoch 1): its context was compacted by itself, once during this task
     out| 03:04:12     SESSION  developer-T1 (epoch 1): its transcript is whole; cut off in the middle of Bash: make
-    out| 03:04:44   ATTEMPT 2  developer-T1 (default, resume: it was ended by signal 9; its session is whole and has 57 % of its context left): usage limit after 6s: the account's usage limit was reached; 1 of 3 attempts used, next when its account may go on; this attempt does not count
+    out| 03:04:44   ATTEMPT 2  developer-T1 (default, resume: it was ended by signal 9; its session is whole and has 57 % of its context left): usage limit after 6s: the account's usage limit was reached; 1 of 3 attempts used, next when its account may be used again; this attempt does not count
     out| 03:04:46     SESSION  developer-T1 (epoch 2): s-1
     out| 03:04:48     TROUBLE  developer-T1 (epoch 2): the usage limit is reached, reset at 05:04:47 (in 1h59m): You've hit your session limit
     out| 03:04:49     SESSION  developer-T1 (epoch 2): its transcript is whole; cut off in the middle of Bash: make

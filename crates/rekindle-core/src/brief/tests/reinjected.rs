@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::{NONCE, corpus, first, hostile, outside, second};
-use crate::brief::{Doors, REINJECT_BYTES, Standing, reinject};
+use crate::brief::{REINJECT_BYTES, ReportChannels, Standing, reinject};
 
 #[test]
 fn what_stands_in_it() {
@@ -33,12 +33,12 @@ fn the_checks_stand_there_word_for_word_however_much_there_is_to_say() {
 }
 
 #[test]
-fn it_names_the_doors_that_are_open() {
+fn it_names_the_channels_that_are_open() {
     let mut facts = first();
-    facts.doors = Doors { program: None, signals: true, mcp: true };
+    facts.channels = ReportChannels { program: None, signals: true, mcp: true };
     let text = reinject(&facts);
     assert!(text.contains("task_done {task: \"T1\", result}") && !text.contains("rekindle task done"), "{text}");
-    facts.doors = Doors { program: None, signals: true, mcp: false };
+    facts.channels = ReportChannels { program: None, signals: true, mcp: false };
     assert!(reinject(&facts).contains("TASK_COMPLETE: T1"));
 }
 

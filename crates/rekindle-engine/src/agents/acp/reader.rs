@@ -27,7 +27,7 @@ pub struct Lines {
     carried: String,
     open: VecDeque<OpenCall>,
     usage: Usage,
-    /// The session was begun by another attempt: what it cost in all is not this one's.
+    /// The session was started by another attempt: what it cost in all is not this one's.
     loaded: bool,
 }
 

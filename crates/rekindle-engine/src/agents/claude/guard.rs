@@ -13,7 +13,7 @@ use rekindle_core::guard::fact::Fact;
 use serde_json::Value;
 
 use super::super::fields;
-use super::super::guard_adapter::{Guarded, Heard, Moment, Transcript};
+use super::super::guard_adapter::{GuardAdapter, Heard, Moment, Transcript};
 use super::super::hook_events::{self, Dialect};
 use super::Claude;
 
@@ -29,7 +29,7 @@ const DIALECT: Dialect = Dialect { tool: tools::facts, prompt: prompt::facts, en
 /// to arrive.
 const ROOM_BYTES: usize = 9_500;
 
-impl Guarded for Claude {
+impl GuardAdapter for Claude {
     fn read_hook(&self, asked: &Value, var: &dyn Fn(&str) -> Option<String>) -> Option<Heard> {
         let cwd = fields::text(asked, "cwd").unwrap_or_default();
         let dir = set(var, "CLAUDE_PROJECT_DIR").unwrap_or_else(|| cwd.to_owned());

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::super::hook_installer::{Entry, Event, Form, Gauged, Installable, Left, Places, Scope, settings};
+use super::super::hook_installer::{Entry, Event, Form, Gauged, HookInstaller, Left, Places, Scope, settings};
 use super::Claude;
 
 /// Seconds for a hook that writes one record; it takes milliseconds, and a slow disk is no reason to lose it.
@@ -45,7 +45,7 @@ const EVENTS: &[Event] = &[
 /// The key of the status line.
 const STATUS_LINE: &str = "statusLine";
 
-impl Installable for Claude {
+impl HookInstaller for Claude {
     fn title(&self) -> &'static str {
         "Claude Code"
     }

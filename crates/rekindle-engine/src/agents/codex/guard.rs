@@ -11,13 +11,13 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::super::fields;
-use super::super::guard_adapter::{Guarded, Heard, Transcript};
+use super::super::guard_adapter::{GuardAdapter, Heard, Transcript};
 use super::super::hook_events::{self, Dialect};
 use super::Codex;
 
 const DIALECT: Dialect = Dialect { tool: tools::facts, prompt: transcript::prompt, ends_batch: tools::ends_batch };
 
-impl Guarded for Codex {
+impl GuardAdapter for Codex {
     fn read_hook(&self, asked: &Value, _var: &dyn Fn(&str) -> Option<String>) -> Option<Heard> {
         let dir = PathBuf::from(fields::text(asked, "cwd").unwrap_or_default());
         hook_events::read(asked, dir, &DIALECT)

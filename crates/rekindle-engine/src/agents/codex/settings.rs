@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use toml::{Table, Value as Toml};
 
-use super::super::hook_installer::{Entry, Event, Form, Installable, Places, Scope, read};
+use super::super::hook_installer::{Entry, Event, Form, HookInstaller, Places, Scope, read};
 use super::{Codex, hook};
 
 /// Seconds for a hook that writes one record; it takes milliseconds, and a slow disk is no reason to lose it.
@@ -39,7 +39,7 @@ const PRE: Event = Event { name: "PreToolUse", matcher: Some(".*(spawn_agent|req
 /// The moments at which something may be put into the context.
 const BEGINS: &str = "SessionStart";
 
-impl Installable for Codex {
+impl HookInstaller for Codex {
     fn title(&self) -> &'static str {
         "Codex"
     }

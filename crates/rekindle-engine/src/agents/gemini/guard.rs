@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{Gemini, SNAPSHOT, up_to_summary, with_words, without_mentions};
 use crate::agents::fields::{list, text};
-use crate::agents::guard_adapter::{Guarded, Heard, Moment, Transcript};
+use crate::agents::guard_adapter::{GuardAdapter, Heard, Moment, Transcript};
 use crate::agents::pieces::{looks_like_plan, questions, tail};
 
 /// What the program puts around what hooks add.
@@ -45,7 +45,7 @@ const LAST_MAX_BYTES: u64 = 256 << 10;
 /// Summaries remembered by their id, since a resumed session writes them again; a session has a handful.
 const SUMMARIES_MAX: usize = 1024;
 
-impl Guarded for Gemini {
+impl GuardAdapter for Gemini {
     fn read_hook(&self, asked: &Value, var: &dyn Fn(&str) -> Option<String>) -> Option<Heard> {
         let session = text(asked, "session_id").filter(|id| !id.is_empty())?;
         let event = text(asked, "hook_event_name")?;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::super::hook_installer::{Entry, Event, Form, Installable, Places, Scope, settings};
+use super::super::hook_installer::{Entry, Event, Form, HookInstaller, Places, Scope, settings};
 use super::Gemini;
 
 /// Milliseconds for a hook that writes one record; it takes a few, and a slow disk is no reason to lose it.
@@ -31,7 +31,7 @@ pub(super) const EVENTS: &[Event] = &[
     Event::every("SessionEnd", RECORD_MS),
 ];
 
-impl Installable for Gemini {
+impl HookInstaller for Gemini {
     fn title(&self) -> &'static str {
         "Gemini CLI"
     }

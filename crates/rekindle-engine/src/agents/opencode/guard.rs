@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::{Opencode, failure};
 use crate::agents::fields::{list, number, text};
-use crate::agents::guard_adapter::{Guarded, Heard, Moment, Transcript};
+use crate::agents::guard_adapter::{GuardAdapter, Heard, Moment, Transcript};
 use crate::agents::pieces::{looks_like_plan, questions, tail};
 
 /// Where the plugin puts the session's id for what its shell starts.
@@ -27,7 +27,7 @@ const PRINTED_MAX_BYTES: usize = 600;
 /// Paths in a patch are marked by these.
 const PATCHED: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
 
-impl Guarded for Opencode {
+impl GuardAdapter for Opencode {
     fn read_hook(&self, asked: &Value, _var: &dyn Fn(&str) -> Option<String>) -> Option<Heard> {
         let session = text(asked, "session").filter(|id| !id.is_empty())?;
         let dir = text(asked, "dir").filter(|dir| !dir.is_empty())?;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::hook_installer::{Entry, Form, Installable, OwnFile, Places, Scope};
+use super::super::hook_installer::{Entry, Form, HookInstaller, OwnFile, Places, Scope};
 use super::Opencode;
 
 static PLUGIN: OwnFile =
@@ -11,7 +11,7 @@ static PLUGIN: OwnFile =
 /// The plugin's file in a folder of plugins.
 const FILE: &str = "plugins/rekindle.js";
 
-impl Installable for Opencode {
+impl HookInstaller for Opencode {
     fn title(&self) -> &'static str {
         "opencode"
     }

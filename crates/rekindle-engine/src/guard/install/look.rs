@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::edit::{self, Existing, Group, Wanted};
 use super::manifest::{Ledger, ManifestEntry};
 use super::{Content, Error, Site, content, file};
-use crate::agents::hook_installer::{Event, Form, Installable, Scope};
+use crate::agents::hook_installer::{Event, Form, HookInstaller, Scope};
 
 /// How one file of one program stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub enum State {
 }
 
 /// Looks at one program's files in every scope; a file that serves two is told once.
-pub fn look(site: &Site<'_>, program: &dyn Installable) -> Vec<Standing> {
+pub fn look(site: &Site<'_>, program: &dyn HookInstaller) -> Vec<Standing> {
     let mut standings: Vec<Standing> = Vec::new();
     for scope in Scope::ALL {
         let Some(path) = program.file(scope, &site.places) else { continue };
@@ -51,7 +51,7 @@ pub fn look(site: &Site<'_>, program: &dyn Installable) -> Vec<Standing> {
     standings
 }
 
-fn state(site: &Site<'_>, program: &dyn Installable, scope: Scope, path: &Path) -> State {
+fn state(site: &Site<'_>, program: &dyn HookInstaller, scope: Scope, path: &Path) -> State {
     let seen = match file::look(path) {
         Ok(Some(seen)) => seen,
         Ok(None) => return State::Absent,
@@ -67,7 +67,7 @@ fn state(site: &Site<'_>, program: &dyn Installable, scope: Scope, path: &Path) 
     }
 }
 
-fn entries(site: &Site<'_>, program: &dyn Installable, scope: Scope, path: &Path, found: &Existing) -> State {
+fn entries(site: &Site<'_>, program: &dyn HookInstaller, scope: Scope, path: &Path, found: &Existing) -> State {
     let called = found.entries.first().map(|entry| &entry.call);
     let Some(call) = called.or(found.status_line.as_ref().map(|(_, call)| call)) else { return State::Absent };
     let mut troubles = gone(&call.rekindle);
@@ -86,7 +86,7 @@ fn entries(site: &Site<'_>, program: &dyn Installable, scope: Scope, path: &Path
     State::Installed { rekindle: call.rekindle.clone(), status_line: line.is_some(), troubles }
 }
 
-fn own_file(site: &Site<'_>, program: &dyn Installable, scope: Scope, path: &Path, text: &str) -> State {
+fn own_file(site: &Site<'_>, program: &dyn HookInstaller, scope: Scope, path: &Path, text: &str) -> State {
     let Form::Own(own) = program.form() else { return State::Absent };
     let (before, after) = own.text.split_once(own.mark).unwrap_or((own.text, ""));
     let written = text.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
@@ -112,7 +112,7 @@ fn record(site: &Site<'_>, scope: Scope, path: &Path) -> Option<ManifestEntry> {
 
 /// The status line's command that counts without ours: of this scope or a weaker one, and where ours has taken its place, what
 /// was there before.
-pub fn chained_command(site: &Site<'_>, program: &dyn Installable, strongest: Scope) -> Option<String> {
+pub fn chained_command(site: &Site<'_>, program: &dyn HookInstaller, strongest: Scope) -> Option<String> {
     let key = program.status_line()?;
     let command = |text: &str| edit::value(text, key)?.get("command")?.as_str().map(str::to_owned);
     for scope in Scope::ALL.into_iter().filter(|scope| *scope >= strongest) {
@@ -131,7 +131,7 @@ pub fn chained_command(site: &Site<'_>, program: &dyn Installable, strongest: Sc
 }
 
 /// Hooks as a file of their own, for a plugin: entries as a program has them, with another command.
-pub fn hooks_file(program: &dyn Installable, events: &[Event], description: &str, command: &str) -> Option<String> {
+pub fn hooks_file(program: &dyn HookInstaller, events: &[Event], description: &str, command: &str) -> Option<String> {
     let groups = events.iter().map(|event| Group {
         event: event.name,
         matcher: event.matcher,

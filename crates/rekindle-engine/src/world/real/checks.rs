@@ -304,7 +304,7 @@ fn run_one(shared: &Shared, at: &At<'_>, command: &str, limit_ms: Option<u64>) -
     Ok(result)
 }
 
-/// Runs a bundle to its end. Once its shim was begun it is waited for, whatever cannot be watched of it.
+/// Runs a bundle to its end. Once its shim was started it is waited for, whatever cannot be watched of it.
 fn run_spec(shared: &Shared, dir: &Path, spec: &Spec) -> Result<ExitRecord, Trouble> {
     let key = BundleKey(0);
     let launched = shared.launcher.launch(dir, spec, None);

@@ -156,7 +156,7 @@ pub(super) fn in_background(shared: &Arc<Shared>, order: LaunchOrder) -> Admissi
     Admission::Refused(refusal::words(refusal::errno_of(&error), &shared.state_dir))
 }
 
-/// Starts an attempt. An error means that no process was begun: whoever may live is watched instead.
+/// Starts an attempt. An error means that no process was started: whoever may live is watched instead.
 fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), Trouble> {
     let _turn = shared.launches.take_turn(pressure::is_tight(), pressure::memory)?;
     let (adapter, program) = shared.adapter(&order.cli).ok_or_else(|| format!("there is no [agents.{}]", order.cli))?;

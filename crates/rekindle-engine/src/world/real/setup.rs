@@ -85,7 +85,7 @@ pub(super) enum Moment {
 }
 
 impl Shared {
-    /// Brings what a worktree lacks. A refusal says what failed and what to do; nothing was begun then.
+    /// Brings what a worktree lacks. A refusal says what failed and what to do; nothing was started then.
     pub(super) fn set_up(&self, key: Option<&str>, dir: &Path, task: &TaskId, moment: Moment) -> Result<(), Refusal> {
         let (Some(key), Some(work)) = (key, &self.work) else { return Ok(()) };
         let wanted = &self.programs.worktree;

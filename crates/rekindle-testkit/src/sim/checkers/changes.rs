@@ -162,11 +162,11 @@ impl Checkers {
 
     /// A claim whose checks were changed while they ran is made once more, as it was.
     pub(super) fn repeats_claim(&self, event: &Event) -> bool {
-        let Body::Task(TaskEvent::TaskClaimed { attempt, door, verdict, .. }) = &event.body else { return false };
+        let Body::Task(TaskEvent::TaskClaimed { attempt, channel, verdict, .. }) = &event.body else { return false };
         let Some(id) = &event.task else { return false };
         let claim = self.replayed.tasks.get(id).and_then(|task| task.claim.as_ref());
         claim.is_some_and(|claim| {
-            let same = claim.attempt == *attempt && claim.door == *door && claim.verdict == *verdict;
+            let same = claim.attempt == *attempt && claim.channel == *channel && claim.verdict == *verdict;
             same && claim.outdated && Some(claim.epoch) == event.epoch && self.truth.changes.touched.contains(id)
         })
     }

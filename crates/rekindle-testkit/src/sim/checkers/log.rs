@@ -87,9 +87,9 @@ impl Checkers {
             (Body::Attempt(AttemptEvent::StopOrdered { attempt, at_once, .. }), ..) => {
                 self.stops.insert(*attempt, *at_once);
             }
-            (Body::Task(TaskEvent::TaskClaimed { attempt, door, .. }), Some(task), Some(epoch)) => {
+            (Body::Task(TaskEvent::TaskClaimed { attempt, channel, .. }), Some(task), Some(epoch)) => {
                 self.claims.insert((task.clone(), epoch), *attempt);
-                if *door == Channel::Unreported {
+                if *channel == Channel::Unreported {
                     self.left.insert((*attempt, task.clone()));
                 }
             }
@@ -119,10 +119,10 @@ impl Checkers {
             Body::Attempt(AttemptEvent::Dispatched { attempt, tasks, cli, .. }) => {
                 dispatched(state, event, *attempt, tasks).and_then(|()| self.may_start(event.time, cli))
             }
-            Body::Task(TaskEvent::TaskClaimed { attempt, door: Channel::Unreported, .. }) => {
+            Body::Task(TaskEvent::TaskClaimed { attempt, channel: Channel::Unreported, .. }) => {
                 self.looked_at(event, *attempt)
             }
-            Body::Task(TaskEvent::TaskClaimed { door: Channel::Operator, .. }) => self.confirmed(event),
+            Body::Task(TaskEvent::TaskClaimed { channel: Channel::Operator, .. }) => self.confirmed(event),
             Body::Task(TaskEvent::BaselineSeen(baseline)) => self.seen_before(event, baseline),
             Body::Person(PersonEvent::QuestionAsked { attempt, text, takes_work, .. })
                 if self.asked_about(event, *attempt, text, *takes_work) =>
@@ -130,7 +130,7 @@ impl Checkers {
                 Ok(())
             }
             Body::Gate(GateEvent::GateClosed(closed)) => self.probes_in_time(event.time, closed),
-            Body::Task(TaskEvent::TaskClaimed { door, .. }) if is_own(*door) => self.own_claim(event),
+            Body::Task(TaskEvent::TaskClaimed { channel, .. }) if is_own(*channel) => self.own_claim(event),
             Body::Task(TaskEvent::TaskClaimed { attempt, verdict, .. }) => {
                 let verb = if verdict.is_some() { Verb::Verdict } else { Verb::Done };
                 self.spoke(event, Some(*attempt), verb)

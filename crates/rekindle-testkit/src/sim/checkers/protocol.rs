@@ -348,8 +348,8 @@ impl Sim {
 }
 
 /// Whether a claim may come without a word of its attempt.
-pub(super) fn is_own(door: Channel) -> bool {
-    door == Channel::Own
+pub(super) fn is_own(channel: Channel) -> bool {
+    channel == Channel::Own
 }
 
 #[cfg(test)]

@@ -274,7 +274,7 @@ fn once(evidence: &Evidence) -> (usize, Vec<String>) {
                 told.insert(note.task.as_str());
             }
             What::Begin if told.contains(note.task.as_str()) => {
-                broken.push(format!("task {}: its report was taken, and it was begun again", note.task));
+                broken.push(format!("task {}: its report was accepted, and it was started again", note.task));
             }
             _ => {}
         }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use rekindle_engine::agents::KINDS;
-use rekindle_engine::agents::hook_installer::{Installable, Scope};
+use rekindle_engine::agents::hook_installer::{HookInstaller, Scope};
 use rekindle_engine::guard::install::{self, Change, Installed};
 
 use super::super::Context;
@@ -67,11 +67,11 @@ pub(super) fn run(args: &InstallArgs, context: &Context) -> Result<Exit> {
 }
 
 /// The programs that have a status line.
-fn lined() -> impl Iterator<Item = &'static dyn Installable> {
-    KINDS.installable().filter(|program| program.status_line().is_some())
+fn lined() -> impl Iterator<Item = &'static dyn HookInstaller> {
+    KINDS.hook_installers().filter(|program| program.status_line().is_some())
 }
 
-fn tell(program: &dyn Installable, scope: Scope, done: &Installed, here: &Here, context: &Context) {
+fn tell(program: &dyn HookInstaller, scope: Scope, done: &Installed, here: &Here, context: &Context) {
     let file = one_line(&shown(&done.file, &here.root));
     let title = program.title();
     let count = match done.events.len() {

@@ -47,7 +47,7 @@ pub(super) fn run(args: &RecoverArgs, context: &Context) -> Result<Exit> {
         known.session = read.map_err(|e| CliError::internal("the session's journal cannot be read").because(&e))?;
     }
     let unknown = || CliError::internal(format!("this version guards no program called {}", known.program()));
-    let program = KINDS.of(known.program()).and_then(|kind| kind.about().guarded).ok_or_else(unknown)?;
+    let program = KINDS.of(known.program()).and_then(|kind| kind.about().guard_adapter).ok_or_else(unknown)?;
     let telling = Telling { occasion: Occasion::Asked, compaction: known.session.compactions(), full: args.full };
     let whom = Whom {
         program,

@@ -66,7 +66,7 @@ struct ProgramJson<'a> {
 pub(super) fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
     let here = Here::find(context)?;
     let standings: Vec<Standing> =
-        here.on_site(|site| KINDS.installable().flat_map(|program| look(site, program)).collect());
+        here.on_site(|site| KINDS.hook_installers().flat_map(|program| look(site, program)).collect());
     let programs: Vec<ProgramJson<'_>> = standings.iter().map(json).collect();
     let ok = programs.iter().all(|program| !program.installed || program.problems.is_empty());
     if args.json {

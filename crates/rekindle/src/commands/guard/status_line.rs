@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use rekindle_engine::agents::KINDS;
-use rekindle_engine::agents::hook_installer::{Gauged, Installable, Left, Places, Scope};
+use rekindle_engine::agents::hook_installer::{Gauged, HookInstaller, Left, Places, Scope};
 use rekindle_engine::guard::gauge::{self, LOW};
 use rekindle_engine::guard::install::{Site, chained_command};
 use rekindle_engine::guard::place;
@@ -33,7 +33,7 @@ pub(crate) fn main(kind: Option<&str>) -> ExitCode {
     let mut input = Vec::new();
     // A cut input is no JSON: the user's own line is drawn all the same.
     let _whole = std::io::stdin().lock().take(INPUT_MAX_BYTES).read_to_end(&mut input);
-    let Some(program) = kind.and_then(|kind| KINDS.of(kind)?.about().installable) else { return ExitCode::SUCCESS };
+    let Some(program) = kind.and_then(|kind| KINDS.of(kind)?.about().hook_installer) else { return ExitCode::SUCCESS };
     if std::env::var_os(INSIDE_VARIABLE).is_some() {
         return ExitCode::SUCCESS;
     }
@@ -48,7 +48,7 @@ pub(crate) fn main(kind: Option<&str>) -> ExitCode {
 }
 
 /// Keeps in the session's journal that little is left. Where it cannot be kept it was shown all the same.
-fn keep(program: &dyn Installable, gauged: &Gauged) {
+fn keep(program: &dyn HookInstaller, gauged: &Gauged) {
     let var = |name: &str| std::env::var(name).ok();
     if let (Some(session), Some(dir)) = (&gauged.session, &gauged.dir)
         && let Some(places) = hook::places(dir, &var)
@@ -59,13 +59,13 @@ fn keep(program: &dyn Installable, gauged: &Gauged) {
 }
 
 /// What the program tells: the one place where session, directory and what is left are known together.
-fn gauged(program: &dyn Installable, input: &[u8]) -> Gauged {
+fn gauged(program: &dyn HookInstaller, input: &[u8]) -> Gauged {
     let asked: Value = serde_json::from_slice(input).unwrap_or_default();
     program.gauged(&asked)
 }
 
 /// The user's own command, as their settings say now.
-fn own_command(program: &dyn Installable, dir: Option<&Path>) -> Option<String> {
+fn own_command(program: &dyn HookInstaller, dir: Option<&Path>) -> Option<String> {
     let here = dir.map(Path::to_owned).or_else(|| std::env::current_dir().ok())?;
     let state = std::env::var_os(STATE_DIR_VARIABLE).filter(|dir| !dir.is_empty()).map(PathBuf::from);
     let project = Project::from(&here, state.as_deref());

@@ -29,7 +29,7 @@ pub(super) struct UninstallArgs {
 /// Takes out what was chosen; what cannot be done for one program keeps no other from being done.
 pub(super) fn run(args: &UninstallArgs, context: &Context) -> Result<Exit> {
     let here = Here::find(context)?;
-    let programs = args.chosen.named().unwrap_or_else(|| KINDS.installable().collect());
+    let programs = args.chosen.named().unwrap_or_else(|| KINDS.hook_installers().collect());
     let scopes: &[Scope] = match &args.whose {
         Whose { project: true, .. } => &[Scope::Project],
         Whose { user: true, .. } => &[Scope::User],

@@ -309,7 +309,7 @@ fn follows(state: &State, changed: &ChangedTask) -> (&'static str, String) {
             } else {
                 format!("; complete tasks that depend on it are proven again after it: {}", behind.join(", "))
             };
-            ("reopened", format!("{stopped}an agent works on it by its new text{proven}"))
+            ("reopened", format!("{stopped}an agent works on its new text{proven}"))
         }
         Some(Follow::Prove) => ("proven", "its existing work is proven again, without an agent".to_owned()),
         Some(Follow::Complete) => ("complete", "complete on your word: it is ticked off".to_owned()),

@@ -139,7 +139,7 @@ pub(crate) fn until_quiet(context: &Context, progress: Progress) -> Result<Strin
 struct Screen {
     ui: Ui,
     progress: Progress,
-    eye: RunReader,
+    reader: RunReader,
     seen: Option<u64>,
     /// The resume that was told of: once for each wait, a terminal counts it down besides.
     told_wait: Option<Time>,
@@ -154,21 +154,21 @@ struct Screen {
 
 impl Screen {
     fn new(ui: Ui, project: &Project, progress: Progress, alerts: Channels) -> Self {
-        let (live, eye) = (Live::new(&ui, progress), RunReader::new(project, None));
+        let (live, reader) = (Live::new(&ui, progress), RunReader::new(project, None));
         let (spoke, ends) = (clock::wall(), Ends::new(live.is_on()));
-        Self { ui, progress, eye, seen: None, told_wait: None, told_zone: false, ends, spoke, live, alerts }
+        Self { ui, progress, reader, seen: None, told_wait: None, told_zone: false, ends, spoke, live, alerts }
     }
 
     /// Shows what is new. A coordinator that has just begun may have no run yet.
     fn look(&mut self, last: bool) -> Result<()> {
         let now = clock::wall();
-        let Some(newest) = self.eye.view()?.map(View::last_event).transpose()? else { return Ok(()) };
+        let Some(newest) = self.reader.view()?.map(View::last_event).transpose()? else { return Ok(()) };
         // Ten looks a second at ten thousand tasks would keep a processor busy: without news, rows are not read again.
         if self.seen == Some(newest) && !last && now.since_ms(self.spoke) < self.patience_ms() {
             self.complaints().iter().for_each(|line| self.ui.say(line));
             return Ok(());
         }
-        let Some(picture) = self.eye.look()? else { return Ok(()) };
+        let Some(picture) = self.reader.look()? else { return Ok(()) };
         let fresh = self.fresh()?;
         let waits = Some(&picture.run).filter(|row| row.state == "waiting").and_then(|row| row.resumes_at);
         let wait = waits.filter(|until| self.told_wait != Some(*until));
@@ -185,7 +185,7 @@ impl Screen {
         } else if shown.is_empty() && !last && !self.live.is_on() && now.since_ms(self.spoke) >= SILENCE_MS {
             shown.push(self.sign_of_life(&picture));
         }
-        let table = match (self.eye.view()?.map(View::run).transpose()?.flatten(), last) {
+        let table = match (self.reader.view()?.map(View::run).transpose()?.flatten(), last) {
             (Some(run), false) => self.live.table(&run, &picture)?,
             _ => Vec::new(),
         };
@@ -212,7 +212,7 @@ impl Screen {
     /// Events that were not looked at yet.
     fn fresh(&mut self) -> Result<Vec<StoredEvent>> {
         let (seen, first_look) = (self.seen.unwrap_or(0), self.seen.is_none());
-        let Some(run) = self.eye.view()?.map(View::run).transpose()?.flatten() else { return Ok(Vec::new()) };
+        let Some(run) = self.reader.view()?.map(View::run).transpose()?.flatten() else { return Ok(Vec::new()) };
         // A view that attaches late begins with the newest coordinator, not with the whole history; but a hold on starts that a look
         // at the machine began a moment before is news.
         let (mut fresh, mut held): (Vec<StoredEvent>, Option<u64>) = (Vec::new(), None);
@@ -251,7 +251,7 @@ impl Screen {
 
     /// A line or a block for every event that matters, and one for a wait that has begun.
     fn lines(&self, picture: &Picture, fresh: &[StoredEvent], wait: Option<Time>, ends: &[Shown]) -> Vec<String> {
-        let state_file = self.eye.project().state_file();
+        let state_file = self.reader.project().state_file();
         let names = Names { state_file: &state_file, plan_file: &picture.run.plan_path };
         let line = |told: &Told, time: Time, task: &str| self.line(picture, told, time, task);
         let mut shown = self.complaints();

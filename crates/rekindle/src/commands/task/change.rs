@@ -107,9 +107,8 @@ pub(super) fn edit(args: &EditArgs, context: &Context) -> Result<Exit> {
         timeout_ms: timeout(args.timeout.as_deref())?,
     };
     if edit == TaskEdit::default() {
-        return Err(
-            CliError::usage("there is nothing to change").hint("such as: --text TEXT, --accept COMMAND, --timeout 1h")
-        );
+        return Err(CliError::usage("there is nothing to change")
+            .hint("for example: --text TEXT, --accept COMMAND, --timeout 1h"));
     }
     context.order(&Order::Edit { task: task.clone(), edit: Box::new(edit) }, &format!("task {task} is changed"))
 }

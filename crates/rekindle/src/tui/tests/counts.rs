@@ -115,7 +115,7 @@ impl Made {
                 let Some(task) = self.state.open_tasks(attempt).first().cloned() else { return };
                 let epoch = self.state.attempts[&attempt].epoch;
                 let report = Report::Done { task, result: None };
-                self.take(Input::Reported { attempt, epoch, door: Channel::Command, report });
+                self.take(Input::Reported { attempt, epoch, channel: Channel::Command, report });
                 self.exit(attempt, 0);
             }
             _ => self.take(Input::TimePassed),

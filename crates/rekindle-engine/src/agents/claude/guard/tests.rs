@@ -61,7 +61,7 @@ fn hear(event: &str, env: &BTreeMap<String, String>) -> Heard {
 
 #[test]
 fn it_is_found_by_its_kind_and_started_by_its_name() {
-    let program = KINDS.of("claude").and_then(|kind| kind.about().guarded).expect("known");
+    let program = KINDS.of("claude").and_then(|kind| kind.about().guard_adapter).expect("known");
     assert_eq!(program.launch("go on"), ["claude", "go on"]);
     assert_eq!(program.session_variable(), Some("CLAUDE_CODE_SESSION_ID"));
 }

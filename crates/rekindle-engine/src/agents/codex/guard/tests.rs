@@ -26,7 +26,7 @@ fn ended(helper: &str, outcome: Outcome, words: &str) -> Fact {
 
 #[test]
 fn it_is_found_by_its_kind_and_started_by_its_name() {
-    let program = KINDS.of("codex").and_then(|kind| kind.about().guarded).expect("known");
+    let program = KINDS.of("codex").and_then(|kind| kind.about().guard_adapter).expect("known");
     assert_eq!(program.launch("go on"), ["codex", "go on"]);
     assert_eq!(program.session_variable(), Some("CODEX_SESSION_ID"));
     let asked = json!({"session_id": "s1", "cwd": "/proj", "hook_event_name": "Stop", "transcript_path": null});

@@ -4,7 +4,7 @@ use rekindle_core::guard::fact::{Beginning, Fact, Outcome, TaskStatus, Todo};
 use serde_json::{Value, json};
 
 use super::super::Gemini;
-use crate::agents::guard_adapter::{Guarded, Heard, Moment};
+use crate::agents::guard_adapter::{GuardAdapter, Heard, Moment};
 
 const PATH: &str = "/home/dev/.gemini/tmp/work/chats/session-2026-11-15T07-06-122e1388.jsonl";
 

@@ -4,7 +4,7 @@ use rekindle_core::guard::fact::{Beginning, Fact, Outcome, TaskStatus, Todo};
 use serde_json::{Value, json};
 
 use super::super::Opencode;
-use crate::agents::guard_adapter::{Guarded, Heard, Moment};
+use crate::agents::guard_adapter::{GuardAdapter, Heard, Moment};
 
 const SESSION: &str = "ses_e1f6a02ffffe3k5E82fOgK1ijO";
 const CHILD: &str = "ses_e1f69e545ffe7uGO8JF1yyQT63";

@@ -7,21 +7,21 @@ use tempfile::TempDir;
 
 use super::super::{Error, Installed, Removed, Site, install, uninstall};
 use crate::agents::KINDS;
-use crate::agents::hook_installer::{Form, Installable, Places, Scope};
+use crate::agents::hook_installer::{Form, HookInstaller, Places, Scope};
 
 /// Programs whose hooks stand among others' settings.
-pub fn with_entries() -> impl Iterator<Item = &'static dyn Installable> {
-    KINDS.installable().filter(|program| matches!(program.form(), Form::Entries(_)))
+pub fn with_entries() -> impl Iterator<Item = &'static dyn HookInstaller> {
+    KINDS.hook_installers().filter(|program| matches!(program.form(), Form::Entries(_)))
 }
 
 /// The program that has a status line.
-pub fn with_line() -> &'static dyn Installable {
-    KINDS.installable().find(|program| program.status_line().is_some()).expect("one of them")
+pub fn with_line() -> &'static dyn HookInstaller {
+    KINDS.hook_installers().find(|program| program.status_line().is_some()).expect("one of them")
 }
 
 /// The program whose hooks are a file of our own.
-pub fn with_own_file() -> &'static dyn Installable {
-    KINDS.installable().find(|program| matches!(program.form(), Form::Own(_))).expect("one of them")
+pub fn with_own_file() -> &'static dyn HookInstaller {
+    KINDS.hook_installers().find(|program| matches!(program.form(), Form::Own(_))).expect("one of them")
 }
 
 /// A project and a home.
@@ -66,25 +66,25 @@ impl Bed {
         work(&Site { places, state: &state, rekindle: &rekindle })
     }
 
-    pub fn file(&self, program: &dyn Installable, scope: Scope) -> PathBuf {
+    pub fn file(&self, program: &dyn HookInstaller, scope: Scope) -> PathBuf {
         self.on_site("one", |site| program.file(scope, &site.places)).expect("a file")
     }
 
-    pub fn install(&self, program: &dyn Installable, scope: Scope) -> Result<Installed, Error> {
+    pub fn install(&self, program: &dyn HookInstaller, scope: Scope) -> Result<Installed, Error> {
         self.install_as("one", program, scope, false)
     }
 
     pub fn install_as(
         &self,
         rekindle: &str,
-        program: &dyn Installable,
+        program: &dyn HookInstaller,
         scope: Scope,
         line: bool,
     ) -> Result<Installed, Error> {
         self.on_site(rekindle, |site| install(site, program, scope, line))
     }
 
-    pub fn uninstall(&self, program: &dyn Installable, scope: Scope) -> Result<Vec<Removed>, Error> {
+    pub fn uninstall(&self, program: &dyn HookInstaller, scope: Scope) -> Result<Vec<Removed>, Error> {
         self.on_site("one", |site| uninstall(site, program, scope))
     }
 

@@ -121,7 +121,7 @@ fn a_rekindle_that_moved_replaces_its_entries_and_the_first_original_comes_back(
 
 #[test]
 fn a_kill_between_manifest_and_file_is_put_right() {
-    for program in KINDS.installable() {
+    for program in KINDS.hook_installers() {
         for scope in Scope::ALL {
             let bed = Bed::new();
             let file = bed.file(program, scope);

@@ -167,7 +167,7 @@ fn without_a_manifest_our_entries_are_known_by_themselves() {
 
 #[test]
 fn what_was_not_there_is_gone_with_its_directories() {
-    for program in crate::agents::KINDS.installable() {
+    for program in crate::agents::KINDS.hook_installers() {
         for scope in Scope::ALL {
             let bed = Bed::new();
             let everything = bed.everything();

@@ -31,12 +31,12 @@ fn local_settings_are_hidden_from_git_and_project_settings_are_not() {
             Some(before) => bed.write(&exclude, before),
             None => std::fs::remove_dir_all(bed.root.join(".git/info")).expect("removed"),
         }
-        for program in KINDS.installable() {
+        for program in KINDS.hook_installers() {
             let done = bed.install(program, Scope::Local).expect("installed");
             assert_eq!(done.hidden_by.as_deref(), Some(exclude.as_path()));
         }
         assert_eq!(status(&bed), "");
-        for program in KINDS.installable() {
+        for program in KINDS.hook_installers() {
             bed.install(program, Scope::Local).expect("again");
             bed.uninstall(program, Scope::Local).expect("uninstalled");
         }
@@ -53,16 +53,16 @@ fn local_settings_are_hidden_from_git_and_project_settings_are_not() {
 fn one_program_goes_and_the_others_stay_hidden() {
     let bed = Bed::new();
     git(&bed.root, &["init", "-q"]);
-    for program in KINDS.installable() {
+    for program in KINDS.hook_installers() {
         bed.install(program, Scope::Local).expect("installed");
     }
     let exclude = bed.root.join(".git/info/exclude");
     let edited = format!("{}# theirs\n", text(&exclude));
     bed.write(&exclude, &edited);
-    bed.uninstall(KINDS.installable().nth(1).expect("a second"), Scope::Local).expect("uninstalled");
+    bed.uninstall(KINDS.hook_installers().nth(1).expect("a second"), Scope::Local).expect("uninstalled");
     assert_eq!(status(&bed), "");
     std::fs::remove_dir_all(bed.root.join(".rekindle")).expect("the manifest is lost");
-    for program in KINDS.installable() {
+    for program in KINDS.hook_installers() {
         bed.uninstall(program, Scope::Local).expect("uninstalled");
     }
     assert!(!text(&exclude).contains("rekindle") && text(&exclude).ends_with("# theirs\n"), "{}", text(&exclude));
@@ -91,7 +91,7 @@ fn what_is_ignored_already_needs_no_line() {
     let exclude = bed.root.join(".git/info/exclude");
     let before = text(&exclude);
     bed.write(&bed.root.join(".gitignore"), ".*\n");
-    for program in KINDS.installable() {
+    for program in KINDS.hook_installers() {
         let done = bed.install(program, Scope::Local).expect("installed");
         assert_eq!(done.hidden_by, None);
     }
@@ -125,7 +125,7 @@ struct Inner<'a> {
 
 impl Inner<'_> {
     fn install_all(&self) {
-        for program in KINDS.installable() {
+        for program in KINDS.hook_installers() {
             self.bed
                 .on_site_in(self.root, |site| super::super::install(site, program, Scope::Local, false))
                 .expect("installed");
@@ -133,7 +133,7 @@ impl Inner<'_> {
     }
 
     fn uninstall_all(&self) {
-        for program in KINDS.installable() {
+        for program in KINDS.hook_installers() {
             self.bed
                 .on_site_in(self.root, |site| super::super::uninstall(site, program, Scope::Local))
                 .expect("uninstalled");

@@ -140,7 +140,7 @@ impl Ends {
     fn of_task(&mut self, fact: &TaskEvent, event: &StoredEvent, later: &[StoredEvent]) -> Shown {
         let task = event.task.clone().unwrap_or_default();
         match fact {
-            TaskEvent::TaskClaimed { door: Channel::Unreported, .. } => {
+            TaskEvent::TaskClaimed { channel: Channel::Unreported, .. } => {
                 self.unreported.insert(task);
                 Shown::Folded
             }

@@ -92,9 +92,10 @@ fn a_hang_is_told_when_it_is_over() {
 #[test]
 fn an_end_without_proof_says_which_check_failed() {
     let (mut lie, mut silent) = (Script::default(), Script::default());
-    let claim = |door| Body::Task(TaskEvent::TaskClaimed { attempt: AttemptId(1), door, result: None, verdict: None });
-    for (script, door) in [(&mut lie, Channel::Signal), (&mut silent, Channel::Unreported)] {
-        script.at(1, AGENT, "T1", &claim(door)).at(2, AGENT, "T1", &failed_checks());
+    let claim =
+        |channel| Body::Task(TaskEvent::TaskClaimed { attempt: AttemptId(1), channel, result: None, verdict: None });
+    for (script, channel) in [(&mut lie, Channel::Signal), (&mut silent, Channel::Unreported)] {
+        script.at(1, AGENT, "T1", &claim(channel)).at(2, AGENT, "T1", &failed_checks());
         script.at(2, AGENT, "T1", &ended(1, Cause::ExitedIncomplete));
         script.at(2, AGENT, "T1", &requeued(Cause::ExitedIncomplete, None));
     }

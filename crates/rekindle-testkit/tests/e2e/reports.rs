@@ -1,4 +1,4 @@
-//! The agent's side: what it finds, the three doors through which it reports, questions, and what it may not do.
+//! The agent's side: what it finds, the three channels through which it reports, questions, and what it may not do.
 
 use serde_json::Value;
 
@@ -39,7 +39,7 @@ fn an_agent_finds_everything_of_its_attempt_in_its_environment() {
 }
 
 #[test]
-fn signals_in_the_output_are_a_door() {
+fn signals_in_the_output_are_a_channel() {
     let agent = "echo 'CHECKPOINT: T1'\necho 'Status: half'\necho\necho '> TASK_COMPLETE: T1'\ntouch made\n\
         echo 'TASK_COMPLETE: T1'\n";
     let rig = Rig::new(ONE, agent);
