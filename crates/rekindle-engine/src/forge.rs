@@ -196,7 +196,10 @@ pub fn of(
         "auto" if host.contains("github") => "gh",
         "auto" if host.contains("gitlab") => "glab",
         "auto" => {
-            return Err(format!("it cannot be told which forge {} is", if host.is_empty() { remote_url } else { host }));
+            return Err(format!(
+                "it cannot be told which forge {} is",
+                if host.is_empty() { remote_url } else { host }
+            ));
         }
         named => named,
     };

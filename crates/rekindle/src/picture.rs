@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use rekindle_core::event::Landed;
-use rekindle_core::pull_request::KnownPullRequest;
 use rekindle_core::ids::{AttemptId, TaskId};
+use rekindle_core::pull_request::KnownPullRequest;
 use rekindle_core::time::Time;
 use rekindle_core::view::{AttemptRow, Counts, QuestionRow, RunRow, TaskRow, Waits, WaitsFor, number_of};
 use rekindle_engine::clock;

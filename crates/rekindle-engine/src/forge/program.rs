@@ -127,7 +127,8 @@ mod tests {
 
     #[test]
     fn a_cut_answer_is_none_and_a_wrong_one_is_garbled() {
-        let say = |text: &str| Program::new(vec!["printf".to_owned(), "%s".to_owned(), text.to_owned()], Path::new("/"), &[]);
+        let say =
+            |text: &str| Program::new(vec!["printf".to_owned(), "%s".to_owned(), text.to_owned()], Path::new("/"), &[]);
         assert!(matches!(say("[1, 2").ask::<Vec<u8>>(&[], &[]), Err(Error::NoAnswer { .. })));
         assert!(matches!(say("").ask::<Vec<u8>>(&[], &[]), Err(Error::NoAnswer { .. })));
         assert!(matches!(say("{}").ask::<Vec<u8>>(&[], &[]), Err(Error::Garbled { .. })));

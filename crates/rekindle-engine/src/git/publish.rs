@@ -112,7 +112,8 @@ impl Work {
         }
         let kept = format!("refs/rekindle-remote/{}/{branch}", names::part(&self.run));
         let refspec = format!("+{HEADS}{branch}:{kept}");
-        let options = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap="];
+        let options =
+            ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap="];
         self.repo.network(options).args(["--", remote, &refspec]).ok()?;
         self.repo.commit(&kept)
     }
@@ -151,8 +152,7 @@ impl Work {
         let format = format!("--format=%(trailers:key={TASK},valueonly)");
         let words = ["log", "--no-show-signature", COMMITS_ASKED, &format, &range, "--", path];
         let out = self.repo.call().args(words).ok().ok()?;
-        let mut tasks: Vec<String> =
-            String::from_utf8_lossy(&out).split_whitespace().map(str::to_owned).collect();
+        let mut tasks: Vec<String> = String::from_utf8_lossy(&out).split_whitespace().map(str::to_owned).collect();
         tasks.sort();
         tasks.dedup();
         if let [one] = &tasks[..] { Some(one.clone()) } else { None }

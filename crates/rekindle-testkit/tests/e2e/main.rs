@@ -27,6 +27,8 @@ mod output;
 mod power;
 mod processes;
 mod prose;
+mod pull_request;
+mod pull_request_killed;
 mod refusal_below;
 mod refusal_commands;
 mod refusal_points;

@@ -51,7 +51,19 @@ pub(crate) fn of(project: &Project, run: &RunRow, tasks: &[TaskRow]) -> Option<R
     let Counted { commits, files, insertions, deletions, taken, tip } = counted;
     let unproven = tasks.iter().filter(|task| task.unproven).map(|task| task.id.to_string()).collect();
     let (landed, pull_request) = (run.landed.clone(), run.pull_request.clone());
-    Some(RunResult { branch, commits, files, insertions, deletions, unproven, landed, pull_request, taken, tip, unknown })
+    Some(RunResult {
+        branch,
+        commits,
+        files,
+        insertions,
+        deletions,
+        unproven,
+        landed,
+        pull_request,
+        taken,
+        tip,
+        unknown,
+    })
 }
 
 impl RunResult {
@@ -91,9 +103,10 @@ impl RunResult {
     pub(crate) fn next(&self) -> Next {
         // What was landed before is not all of it when there is more since.
         let newest = self.landed.as_ref().filter(|landed| landed.tip == self.tip);
-        let shown = self.pull_request.as_ref().filter(|known| {
-            known.at.head == self.tip && known.stage != PullRequestStage::Closed
-        });
+        let shown = self
+            .pull_request
+            .as_ref()
+            .filter(|known| known.at.head == self.tip && known.stage != PullRequestStage::Closed);
         match newest {
             _ if self.commits == 0 || self.unknown.is_some() => Next::Nothing,
             None if shown.is_some() => Next::Landed(shown.map(|known| one_line(&known.words())).unwrap_or_default()),
@@ -168,8 +181,12 @@ mod tests {
             head: "f".to_owned(),
             ..PullRequest::default()
         };
-        let known =
-            KnownPullRequest { stage: PullRequestStage::Open, at, taken: Default::default(), answered: Default::default() };
+        let known = KnownPullRequest {
+            stage: PullRequestStage::Open,
+            at,
+            taken: Default::default(),
+            answered: Default::default(),
+        };
         let shown = RunResult { pull_request: Some(known), tip: "f".to_owned(), ..result() };
         assert_eq!(shown.lines()[1], "pull request 7 is open: https://forge.example/7");
         assert_eq!(RunResult { tip: "newer".to_owned(), ..shown }.next(), Next::Take, "there is more since");

@@ -10,7 +10,9 @@ pub(super) fn told(change: &PullRequestChange) -> Parts {
     let PullRequestChange { action, at, points } = change;
     let (id, head) = (&at.id, short_commit(&at.head));
     let (tone, text) = match action {
-        PullRequestAction::Opening => (Tone::Dim, format!("of {} into {} is being opened ({})", at.branch, at.base, at.forge)),
+        PullRequestAction::Opening => {
+            (Tone::Dim, format!("of {} into {} is being opened ({})", at.branch, at.base, at.forge))
+        }
         PullRequestAction::Opened => (Tone::Good, format!("{id} is open at {head}: {}", at.url)),
         PullRequestAction::Updated => (Tone::Active, format!("{id} shows {head}")),
         PullRequestAction::Reworked => {

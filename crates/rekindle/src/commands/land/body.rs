@@ -56,7 +56,11 @@ pub(super) fn body(state: &State, counted: Counted, redactor: &Redactor) -> Stri
         ..RunResult::default()
     };
     let plan = state.present_plan();
-    let mut out = format!("{}\n\nThe result of rekindle's run of the plan {}: ", marker(run.id.as_str()), code(&run.plan.name, redactor));
+    let mut out = format!(
+        "{}\n\nThe result of rekindle's run of the plan {}: ",
+        marker(run.id.as_str()),
+        code(&run.plan.name, redactor)
+    );
     out.push_str(&code(&card.headline(), redactor));
     out.push_str(".\n");
     out.extend(card.doubt().map(|doubt| format!("\n**Not proven by any check**: {}\n", code(&doubt, redactor))));

@@ -176,13 +176,7 @@ impl<'a> Publisher<'a> {
     }
 
     /// The run's pull request at the forge, looked for so many times.
-    fn chosen(
-        &self,
-        branch: &str,
-        marker: &str,
-        tip: &str,
-        looks: u32,
-    ) -> std::result::Result<Option<Found>, Trouble> {
+    fn chosen(&self, branch: &str, marker: &str, tip: &str, looks: u32) -> std::result::Result<Option<Found>, Trouble> {
         for look in 0..looks {
             if look > 0 {
                 ui::pause(u32::try_from(LOOK_MS.min(self.landing.poll_ms)).unwrap_or(u32::MAX));
@@ -194,13 +188,7 @@ impl<'a> Publisher<'a> {
         Ok(None)
     }
 
-    fn create(
-        &self,
-        state: &State,
-        branch: &str,
-        marker: &str,
-        tip: &str,
-    ) -> std::result::Result<Found, Trouble> {
+    fn create(&self, state: &State, branch: &str, marker: &str, tip: &str) -> std::result::Result<Found, Trouble> {
         let (title, body) = self.words(state)?;
         let new = New { branch, base: &self.base, title: &title, body: &body };
         let said = self.lock.held_by_programs(|| self.forge.create(&new))?;
@@ -255,7 +243,10 @@ impl<'a> Publisher<'a> {
     }
 
     /// Gives an order that must not be given twice; its program holds the lock meanwhile.
-    pub(super) fn order<T>(&self, order: impl FnOnce(&dyn Forge) -> forge::Result<T>) -> std::result::Result<T, Trouble> {
+    pub(super) fn order<T>(
+        &self,
+        order: impl FnOnce(&dyn Forge) -> forge::Result<T>,
+    ) -> std::result::Result<T, Trouble> {
         Ok(self.lock.held_by_programs(|| order(&*self.forge))??)
     }
 }

@@ -128,7 +128,7 @@ fn ended(status: &Status) -> Option<PullRequestAction> {
 }
 
 /// Lets the run's open tasks be done, by a coordinator of their own: a kill of this process stops none of them.
-fn work_off(context: &Context) -> Result<()> {
+fn work_off(context: &Context) -> std::result::Result<(), Trouble> {
     let state = pinned::state_of(&context.project)?;
     let finished = state.run.as_ref().is_some_and(|run| matches!(run.phase, RunPhase::Finished(_)));
     if !finished {
@@ -140,10 +140,13 @@ fn work_off(context: &Context) -> Result<()> {
         let paused = [Exit::Paused, Exit::Interrupted, Exit::Terminated].map(|exit| Some(i32::from(exit.code())));
         if paused.contains(&ended.code()) {
             let error = CliError::refused("the run is paused, and the pull request is no longer watched");
-            return Err(error.hint("continue: rekindle land --watch"));
+            return Err(error.hint("continue: rekindle land --watch").into());
+        }
+        if ended.code().is_none() {
+            return Err(Trouble::Passing(format!("the coordinator was killed ({ended}); it is started again")));
         }
     }
-    whole(&pinned::state_of(&context.project)?)
+    Ok(whole(&pinned::state_of(&context.project)?)?)
 }
 
 /// Merges a branch of the remote into the run's branch, proven by every check; what does not fit becomes rework. Says whether anything
@@ -192,7 +195,8 @@ fn rework(
         }
     }
     let base = state.run.as_ref().and_then(|run| run.work_base.as_deref());
-    for comment in comments.iter().filter(|comment| points::counts(comment, &status.head, &publisher.landing.reviewers)) {
+    for comment in comments.iter().filter(|comment| points::counts(comment, &status.head, &publisher.landing.reviewers))
+    {
         if !known.taken.contains(&comment.id) {
             let path = comment.path.as_deref();
             let task = path.and_then(|path| publisher.work.task_of(&status.head, base, path, comment.line));
