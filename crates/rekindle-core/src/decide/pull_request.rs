@@ -29,17 +29,13 @@ pub(super) fn change(step: &mut OpenStep<'_>, change: PullRequestChange) -> Repl
         return Reply::Refused { reason };
     }
     let known = step.state.run.as_ref().and_then(|run| run.pull_request.clone());
-    let same = |known: &KnownPullRequest| known.at.id == change.at.id;
-    let over = |known: &KnownPullRequest| {
-        matches!(known.stage, PullRequestStage::Merged | PullRequestStage::Closed) && same(known)
-    };
     // A pull request that is merged stays so: what comes late was true before.
     let late = known.as_ref().is_some_and(|known| {
-        known.stage == PullRequestStage::Merged && same(known) && change.action != PullRequestAction::Answered
+        let same = known.at.id == change.at.id;
+        known.stage == PullRequestStage::Merged && same && change.action != PullRequestAction::Answered
     });
-    let reopened = change.action == PullRequestAction::Opened && known.as_ref().is_some_and(over);
     let after = KnownPullRequest::after(known.clone(), &change);
-    if late || (known.as_ref() == Some(&after) && !reopened) {
+    if late || known.as_ref() == Some(&after) {
         return Reply::Already;
     }
     step.emit_run(RunEvent::PullRequest(Box::new(change)));

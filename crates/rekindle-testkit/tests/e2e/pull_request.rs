@@ -13,7 +13,7 @@ const PLAN: &str = "---\nplan: build\n---\n# Build it, fixes #1 @all\n\n### T1: 
 /// What is said about its work an agent puts down: a line for each task that was sent back.
 const AGENT: &str = "cat > $REKINDLE_STATE_DIR/prompt-$REKINDLE_TASK\n\
     if grep -q 'Sent Back by the Pull Request' $REKINDLE_STATE_DIR/prompt-$REKINDLE_TASK; then\n\
-      echo $REKINDLE_TASK >> $REKINDLE_STATE_DIR/sent-back; echo fixed by $REKINDLE_TASK >> one.txt\n\
+      echo $REKINDLE_TASK >> $REKINDLE_STATE_DIR/sent-back; echo fixed > fixed-$REKINDLE_TASK.txt\n\
       base=$(grep -o 'git merge [0-9a-f]*' $REKINDLE_STATE_DIR/prompt-$REKINDLE_TASK | head -1 | cut -d' ' -f3)\n\
       if [ -n \"$base\" ]; then git add -A; git -c user.name=a -c user.email=a@b commit -qm wip\n\
         git -c user.name=a -c user.email=a@b merge -q -X ours $base || exit 1; fi\n\
@@ -67,6 +67,9 @@ impl Published {
 
     /// Somebody changes something at the forge.
     pub fn change(&self, change: impl FnOnce(&mut Value)) {
+        let lock = self.forge.join("lock");
+        let lock = std::fs::File::options().create(true).truncate(false).write(true).open(lock).expect("a lock");
+        rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).expect("locked");
         let mut state = self.state();
         change(&mut state);
         std::fs::write(self.forge.join("state.json"), state.to_string()).expect("written");
@@ -108,7 +111,7 @@ impl Published {
 
     pub fn actions(&self) -> Vec<String> {
         let events = self.rig.events_of("pull_request");
-        events.iter().map(|event| event["data"]["action"].as_str().unwrap_or_default().to_owned()).collect()
+        events.iter().map(|event| event["details"]["action"].as_str().unwrap_or_default().to_owned()).collect()
     }
 }
 

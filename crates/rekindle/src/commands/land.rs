@@ -213,9 +213,11 @@ fn published(args: &LandArgs, context: &Context, state: &State) -> Result<Exit> 
     let for_ms = for_ms.map_err(|error| CliError::usage(format!("--for: {error}")).hint(error.hint()))?;
     let into = args.into.as_deref();
     if !args.watch {
-        return told_of(args, context, &open(context, into, state)?).map(|()| Exit::Success);
+        let known = open(context, into, state)?;
+        told_of(args, context, &known)?;
+        return Ok(if known.stage == PullRequestStage::Closed { Exit::Failure } else { Exit::Success });
     }
-    match watch::follow(context, into, for_ms)? {
+    match watch::follow(context, (into, args.partial), for_ms)? {
         None => {
             context.ui.say("it is still open; follow it further: rekindle land --watch");
             Ok(Exit::Paused)

@@ -167,33 +167,33 @@ impl<'a> Publisher<'a> {
             let error = CliError::refused(message).hint("nothing was pushed; look at it: git fetch");
             return Err(error.hint(format!("if nobody needs it: git push {} --delete {branch}", at.remote)).into());
         }
-        let marker = body::marker(&run);
-        let found = match self.chosen(&branch, &marker, &tip, if unsure { LOOKS } else { 1 })? {
+        let wanted = Wanted { id: open.map(|known| known.at.id.as_str()), marker: &body::marker(&run), tip: &tip };
+        let found = match self.chosen(&branch, &wanted, if unsure { LOOKS } else { 1 })? {
             Some(found) => found,
-            None => self.create(state, &branch, &marker, &tip)?,
+            None => self.create(state, &branch, &wanted)?,
         };
-        self.settle(state, at, &found, known.as_ref(), &marker)
+        self.settle(state, at, &found, known.as_ref(), wanted.marker)
     }
 
     /// The run's pull request at the forge, looked for so many times.
-    fn chosen(&self, branch: &str, marker: &str, tip: &str, looks: u32) -> std::result::Result<Option<Found>, Trouble> {
+    fn chosen(&self, branch: &str, wanted: &Wanted<'_>, looks: u32) -> std::result::Result<Option<Found>, Trouble> {
         for look in 0..looks {
             if look > 0 {
                 ui::pause(u32::try_from(LOOK_MS.min(self.landing.poll_ms)).unwrap_or(u32::MAX));
             }
-            if let Some(found) = choose(self.forge.find(branch)?, marker, &self.base, tip) {
+            if let Some(found) = choose(self.forge.find(branch)?, wanted, &self.base) {
                 return Ok(Some(found));
             }
         }
         Ok(None)
     }
 
-    fn create(&self, state: &State, branch: &str, marker: &str, tip: &str) -> std::result::Result<Found, Trouble> {
+    fn create(&self, state: &State, branch: &str, wanted: &Wanted<'_>) -> std::result::Result<Found, Trouble> {
         let (title, body) = self.words(state)?;
         let new = New { branch, base: &self.base, title: &title, body: &body };
         let said = self.lock.held_by_programs(|| self.forge.create(&new))?;
         let looks = if said.as_ref().is_err_and(|error| !error.may_be_done()) { 0 } else { LOOKS };
-        match (self.chosen(branch, marker, tip, looks)?, said) {
+        match (self.chosen(branch, wanted, looks)?, said) {
             (Some(found), _) => Ok(found),
             (None, Err(error)) => Err(error.into()),
             (None, Ok(())) => Err(Trouble::Passing(format!("{} does not show it yet", self.forge.name()))),
@@ -209,7 +209,8 @@ impl<'a> Publisher<'a> {
         known: Option<&KnownPullRequest>,
         marker: &str,
     ) -> std::result::Result<KnownPullRequest, Trouble> {
-        let at = PullRequest { id: found.id.clone(), url: one_line(&found.url), base: found.base.clone(), ..at };
+        let head = if found.state == Standing::Open { at.head } else { found.head.clone() };
+        let at = PullRequest { id: found.id.clone(), url: one_line(&found.url), base: found.base.clone(), head, ..at };
         let before = known.filter(|known| known.stage == PullRequestStage::Open && known.at.id == found.id);
         let action = match (found.state, before) {
             (Standing::Merged, _) => PullRequestAction::Merged,
@@ -261,18 +262,29 @@ pub(super) fn run_of(state: &State) -> Result<(String, String)> {
     Ok((run.id.to_string(), branch))
 }
 
-/// The pull request of a run among those of its branch: an open one, ours before anybody else's and the oldest first; else one of ours
-/// that has ended with exactly this commit.
-fn choose(mut found: Vec<Found>, marker: &str, base: &str, tip: &str) -> Option<Found> {
+/// By what the pull request of a run is known.
+struct Wanted<'a> {
+    /// The one that was open when it was last looked at: it is the run's, whatever became of it.
+    id: Option<&'a str>,
+    marker: &'a str,
+    /// The run's newest commit.
+    tip: &'a str,
+}
+
+/// The pull request of a run among those of its branch: the one that is known; an open one, ours before anybody else's and the oldest first;
+/// else one of ours that has ended with exactly this commit.
+fn choose(mut found: Vec<Found>, wanted: &Wanted<'_>, base: &str) -> Option<Found> {
     found.sort_by_key(|found| (found.id.len(), found.id.clone()));
-    let ours = |found: &Found| found.body.contains(marker);
+    let ours = |found: &Found| found.body.contains(wanted.marker);
     let open = |found: &Found| found.state == Standing::Open;
+    let ended = |found: &Found| ours(found) && found.head == wanted.tip;
     let at = found
         .iter()
-        .position(|found| open(found) && ours(found))
+        .position(|found| wanted.id == Some(found.id.as_str()))
+        .or_else(|| found.iter().position(|found| open(found) && ours(found)))
         .or_else(|| found.iter().position(|found| open(found) && found.base == base))
-        .or_else(|| found.iter().position(|found| found.state == Standing::Merged && ours(found) && found.head == tip))
-        .or_else(|| found.iter().position(|found| ours(found) && found.head == tip))?;
+        .or_else(|| found.iter().position(|found| found.state == Standing::Merged && ended(found)))
+        .or_else(|| found.iter().position(ended))?;
     Some(found.swap_remove(at))
 }
 
@@ -293,7 +305,11 @@ mod tests {
             found("2", Standing::Open, "by hand"),
             found("1", Standing::Closed, "m"),
         ];
-        let id = |all: Vec<Found>, tip: &str| choose(all, "m", "main", tip).map(|found| found.id);
+        let by = |id: Option<&str>, all: Vec<Found>, tip: &str| {
+            choose(all, &Wanted { id, marker: "m", tip }, "main").map(|found| found.id)
+        };
+        let id = |all: Vec<Found>, tip: &str| by(None, all, tip);
+        assert_eq!(by(Some("1"), all.clone(), "newer").as_deref(), Some("1"), "the known one, although it was closed");
         assert_eq!(id(all.clone(), "tip").as_deref(), Some("9"));
         assert_eq!(id(all[2..].to_vec(), "tip").as_deref(), Some("2"), "one that a person opened is used");
         assert_eq!(id(all[3..].to_vec(), "tip").as_deref(), Some("1"), "what was closed is not opened again");

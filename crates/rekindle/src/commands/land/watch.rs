@@ -40,13 +40,17 @@ enum Round {
 }
 
 /// Follows it, at most for so long. Returns how it ended; nothing when the time is over.
-pub(super) fn follow(context: &Context, into: Option<&str>, for_ms: Option<u64>) -> Result<Option<KnownPullRequest>> {
+pub(super) fn follow(
+    context: &Context,
+    (into, partial): (Option<&str>, bool),
+    for_ms: Option<u64>,
+) -> Result<Option<KnownPullRequest>> {
     let began_ms = clock::boottime_ms();
     let left = || for_ms.map(|for_ms| for_ms.saturating_sub(clock::boottime_ms().saturating_sub(began_ms)));
     let (mut told, mut pause_ms) = (String::new(), 0);
     loop {
         let mut poll_ms = PIECE_MS;
-        let words = match round(context, into, &mut poll_ms) {
+        let words = match round(context, (into, partial), &mut poll_ms) {
             Ok(Round::Over(known)) => return Ok(Some(known)),
             Ok(Round::Again) if left() != Some(0) => continue,
             Ok(Round::Again) => return Ok(None),
@@ -78,8 +82,12 @@ pub(super) fn follow(context: &Context, into: Option<&str>, for_ms: Option<u64>)
     }
 }
 
-fn round(context: &Context, into: Option<&str>, poll_ms: &mut u64) -> std::result::Result<Round, Trouble> {
-    work_off(context)?;
+fn round(
+    context: &Context,
+    (into, partial): (Option<&str>, bool),
+    poll_ms: &mut u64,
+) -> std::result::Result<Round, Trouble> {
+    work_off(context, partial)?;
     let publisher = Publisher::open(context, into)?;
     *poll_ms = publisher.landing.poll_ms;
     let state = pinned::state_of(&context.project)?;
@@ -128,7 +136,7 @@ fn ended(status: &Status) -> Option<PullRequestAction> {
 }
 
 /// Lets the run's open tasks be done, by a coordinator of their own: a kill of this process stops none of them.
-fn work_off(context: &Context) -> std::result::Result<(), Trouble> {
+fn work_off(context: &Context, partial: bool) -> std::result::Result<(), Trouble> {
     let state = pinned::state_of(&context.project)?;
     let finished = state.run.as_ref().is_some_and(|run| matches!(run.phase, RunPhase::Finished(_)));
     if !finished {
@@ -146,7 +154,8 @@ fn work_off(context: &Context) -> std::result::Result<(), Trouble> {
             return Err(Trouble::Passing(format!("the coordinator was killed ({ended}); it is started again")));
         }
     }
-    Ok(whole(&pinned::state_of(&context.project)?)?)
+    // Failed tasks are published only by somebody who said so.
+    if partial { Ok(()) } else { Ok(whole(&pinned::state_of(&context.project)?)?) }
 }
 
 /// Merges a branch of the remote into the run's branch, proven by every check; what does not fit becomes rework. Says whether anything
