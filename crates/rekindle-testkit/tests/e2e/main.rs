@@ -18,6 +18,7 @@ mod environments;
 mod failures;
 mod guard;
 mod health;
+mod http_remote;
 mod ignored;
 mod kills;
 mod land;

@@ -24,5 +24,5 @@ pub(super) fn told(change: &PullRequestChange) -> Parts {
         PullRequestAction::Merged => (Tone::Good, format!("{id} is merged at {head}: {}", at.url)),
         PullRequestAction::Closed => (Tone::Warning, format!("{id} was closed without a merge: {}", at.url)),
     };
-    ("PULL REQUEST", tone, text)
+    ("PR", tone, text)
 }
