@@ -63,7 +63,8 @@ pub(super) fn feedback(step: &mut OpenStep<'_>, feedback: Feedback) -> Reply {
         return Reply::Refused { reason };
     }
     let Feedback { points, .. } = feedback;
-    let new: Vec<Point> = points.into_iter().filter(|point| !known.taken.contains(&point.id)).collect();
+    let mut seen = known.taken.clone();
+    let new: Vec<Point> = points.into_iter().filter(|point| seen.insert(point.id.clone())).collect();
     if new.is_empty() {
         return Reply::Already;
     }

@@ -160,3 +160,79 @@ fn foreign_words_stand_behind_the_fence() {
     assert_eq!(story.state.tasks[&task("T1")].state, TaskState::Complete);
     assert_eq!(story.state.tasks[&task("T1")].workflow.rework, None, "it is dealt with");
 }
+
+/// A generator of numbers that is the same everywhere.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, most: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % most
+    }
+}
+
+/// Random words, heads, ends and work: a point is taken at most once, only for the head that was shown then, and replay is exact.
+#[test]
+fn in_any_order_a_point_is_rework_once_and_only_for_the_head_that_is_shown() {
+    for seed in 0..200 {
+        let mut draw = Draw(seed);
+        let mut story = published();
+        let (mut head, mut id) = ("aa".to_owned(), 7);
+        let mut open = true;
+        let mut taken = std::collections::BTreeSet::new();
+        for _ in 0..40 {
+            let about = format!("{:02x}", draw.below(4) * 17 + 170);
+            match draw.below(8) {
+                0 if open => {
+                    head = about;
+                    record(&mut story, PullRequestAction::Updated, &id.to_string(), &head);
+                }
+                1 if draw.below(4) == 0 => {
+                    let action = [PullRequestAction::Merged, PullRequestAction::Closed]
+                        [usize::try_from(draw.below(2)).expect("small")];
+                    record(&mut story, action, &id.to_string(), &head);
+                    open = false;
+                }
+                2 if !open => {
+                    (id, open) = (id + 1, true);
+                    taken.clear();
+                    record(&mut story, PullRequestAction::Opened, &id.to_string(), &head);
+                }
+                3 if story.state.live_attempts().next().is_none() => {
+                    story.coordinator(Limits::default(), Vec::new());
+                }
+                4 => {
+                    let live =
+                        story.state.live_attempts().next().map(|(attempt, live)| (attempt.0, live.tasks.clone()));
+                    if let Some((attempt, tasks)) = live {
+                        tasks.iter().for_each(|task| through(&mut story, attempt, task.as_str()));
+                    }
+                }
+                _ => {
+                    let points: Vec<Point> = (0..=draw.below(3))
+                        .map(|_| {
+                            let task = [None, Some("T1"), Some("T2"), Some("T3")];
+                            said(
+                                &format!("line-{}", draw.below(12)),
+                                task[usize::try_from(draw.below(4)).expect("small")],
+                            )
+                        })
+                        .collect();
+                    let feedback = Feedback { id: id.to_string(), head: about.clone(), points: points.clone() };
+                    let step = story.order(Order::Feedback(Box::new(feedback)));
+                    let new: std::collections::BTreeSet<String> =
+                        points.iter().map(|point| point.id.clone()).filter(|id| !taken.contains(id)).collect();
+                    let reworked = names(&step).iter().filter(|name| name.starts_with("task_rework")).count();
+                    match open && about == head {
+                        true => {
+                            assert_eq!(reworked > 0, !new.is_empty(), "seed {seed}: {:?}", names(&step));
+                            taken.extend(new);
+                        }
+                        false => assert_eq!(step.events.len(), 0, "seed {seed}: {about} is not what {id} shows"),
+                    }
+                }
+            }
+            assert_eq!(story.replayed(), story.state, "seed {seed}: replay is exact");
+        }
+    }
+}

@@ -71,9 +71,11 @@ impl Server {
         backend.env("GIT_PROJECT_ROOT", &self.root).env("GIT_HTTP_EXPORT_ALL", "1").env("REMOTE_USER", "test");
         backend.env("REQUEST_METHOD", method).env("PATH_INFO", path).env("QUERY_STRING", query);
         backend.env("CONTENT_LENGTH", length.to_string());
-        for (variable, name) in
-            [("CONTENT_TYPE", "content-type"), ("GIT_PROTOCOL", "git-protocol"), ("HTTP_CONTENT_ENCODING", "content-encoding")]
-        {
+        for (variable, name) in [
+            ("CONTENT_TYPE", "content-type"),
+            ("GIT_PROTOCOL", "git-protocol"),
+            ("HTTP_CONTENT_ENCODING", "content-encoding"),
+        ] {
             backend.envs(header(name).map(|value| (variable, value)));
         }
         let mut child = backend.spawn().ok()?;
@@ -86,7 +88,10 @@ impl Server {
             // It is done, and nobody is told.
             return None;
         }
-        let head = format!("HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {}\r\n{head}\r\n\r\n", out.len() - at - 4);
+        let head = format!(
+            "HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {}\r\n{head}\r\n\r\n",
+            out.len() - at - 4
+        );
         stream.write_all(head.as_bytes()).ok()?;
         stream.write_all(&out[at + 4..]).ok()
     }
