@@ -3,8 +3,8 @@
 //!
 //! It is a nasty forge: it opens as many pull requests of one branch as it is told to. Every order is appended to `orders`. Faults are lines of
 //! `faults`, each used once: `CALL KIND`, where the kind is `before` (fails and does nothing), `429`, `after` (does it and fails) or `cut`
-//! (does it and breaks off its answer). `$FAKE_KILL` = `N:WHEN` kills the caller at the Nth call of any of these programs: `before` it
-//! does anything, `after` it did, or `during`, and then the call goes on alone.
+//! (does it and breaks off its answer). `$FAKE_KILL` = `WHICH:WHEN` kills the caller at the Nth call of any of these programs, or at the first of a
+//! name (`create`, `push`): `before` it does anything, `after` it did, or `during`, and then the call goes on alone. `calls` lists them.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -19,6 +19,9 @@ use serde_json::{Value, json};
 /// How long an order takes whose caller was killed meanwhile: longer than the next one takes to start.
 const GOES_ON: Duration = Duration::from_millis(1_500);
 
+/// The calls of git that a test can name.
+const GIT_CALLS: [&str; 4] = ["push", "fetch", "ls-remote", "update-ref"];
+
 /// Looks at whether the killed caller is gone.
 const LOOKS: u32 = 1_000;
 
@@ -28,7 +31,13 @@ fn main() -> ExitCode {
     let name = Path::new(&name).file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
     let words: Vec<String> = words.collect();
     let dir = PathBuf::from(std::env::var_os("FAKE_FORGE").expect("FAKE_FORGE"));
-    let when = stage(&dir);
+    let call = if name == "git" { None } else { Some(understood(&name, &words)) };
+    let called = match &call {
+        Some(Some(call)) => call.name(),
+        Some(None) => "unknown",
+        None => GIT_CALLS.into_iter().find(|known| words.iter().any(|word| word == known)).unwrap_or("git"),
+    };
+    let when = stage(&dir, called);
     match when.as_deref() {
         Some("before") => {
             kill_caller();
@@ -40,23 +49,46 @@ fn main() -> ExitCode {
         }
         _ => {}
     }
-    let code = if name == "git" { git(&words) } else { forge(&dir, &name, &words) };
+    let code = match call {
+        None => git(&words),
+        Some(Some(call)) => forge(&dir, &name, &call),
+        Some(None) => {
+            complain(&format!("{name} {words:?}: not understood"));
+            64
+        }
+    };
     if when.as_deref() == Some("after") {
         kill_caller();
     }
     ExitCode::from(code)
 }
 
+/// What is asked, from arguments and standard input.
+fn understood(name: &str, words: &[String]) -> Option<Call> {
+    let mut input = String::new();
+    std::io::stdin().read_to_string(&mut input).expect("input");
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match name {
+        "gh" => of_gh(&words, &input),
+        "glab" => of_glab(&words, &input),
+        _ => of_own(&input),
+    }
+}
+
 /// Counts this call; when it is the one, how the caller is killed.
-fn stage(dir: &Path) -> Option<String> {
+fn stage(dir: &Path, called: &str) -> Option<String> {
     let wanted = std::env::var("FAKE_KILL").ok()?;
-    let (number, when) = wanted.split_once(':')?;
+    let (which, when) = wanted.split_once(':')?;
     let lock = File::options().create(true).truncate(false).write(true).open(dir.join("count.lock")).ok()?;
     flock(&lock, FlockOperation::LockExclusive).ok()?;
-    let file = dir.join("count");
-    let count = std::fs::read_to_string(&file).ok().and_then(|text| text.trim().parse::<u32>().ok()).unwrap_or(0) + 1;
-    std::fs::write(&file, count.to_string()).expect("counted");
-    (number.parse() == Ok(count)).then(|| when.to_owned())
+    let file = dir.join("calls");
+    let before = std::fs::read_to_string(&file).unwrap_or_default();
+    std::fs::write(&file, format!("{before}{called}\n")).expect("counted");
+    let this = match which.parse::<usize>() {
+        Ok(number) => before.lines().count() + 1 == number,
+        Err(_) => which == called && !before.lines().any(|line| line == called),
+    };
+    this.then(|| when.to_owned())
 }
 
 fn kill_caller() {
@@ -113,19 +145,7 @@ impl Call {
     }
 }
 
-fn forge(dir: &Path, name: &str, words: &[String]) -> u8 {
-    let mut input = String::new();
-    std::io::stdin().read_to_string(&mut input).expect("input");
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let call = match name {
-        "gh" => of_gh(&words, &input),
-        "glab" => of_glab(&words, &input),
-        _ => of_own(&input),
-    };
-    let Some(call) = call else {
-        complain(&format!("{name} {words:?}: not understood"));
-        return 64;
-    };
+fn forge(dir: &Path, name: &str, call: &Call) -> u8 {
     let lock = File::options().create(true).truncate(false).write(true).open(dir.join("lock")).expect("lock");
     flock(&lock, FlockOperation::LockExclusive).expect("locked");
     let fault = fault(dir, call.name());
@@ -141,7 +161,7 @@ fn forge(dir: &Path, name: &str, words: &[String]) -> u8 {
         _ => {}
     }
     let mut state = read(dir);
-    let answer = act(dir, &mut state, name, &call);
+    let answer = act(dir, &mut state, name, call);
     if call.is_order() {
         std::fs::write(dir.join("state.new"), state.to_string()).expect("state");
         std::fs::rename(dir.join("state.new"), dir.join("state.json")).expect("state");

@@ -44,7 +44,7 @@ fn take(count: &AtomicU32) -> bool {
 impl Server {
     fn answer(&self, mut stream: TcpStream) -> Option<()> {
         let mut reader = BufReader::new(stream.try_clone().ok()?);
-        let mut line = |reader: &mut BufReader<TcpStream>| {
+        let line = |reader: &mut BufReader<TcpStream>| {
             let mut line = String::new();
             reader.by_ref().take(LINE_MAX).read_line(&mut line).ok()?;
             Some(line.trim_end().to_owned())
