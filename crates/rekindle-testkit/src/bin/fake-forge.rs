@@ -340,7 +340,7 @@ fn act(dir: &Path, state: &mut Value, name: &str, call: &Call) -> Result<Value, 
     }
     let find = |state: &Value, id: &str| {
         let all = state["prs"].as_array().cloned().unwrap_or_default();
-        all.iter().position(|pr| pr["number"].to_string() == id).map(|at| (at, all[at].clone()))
+        all.iter().position(|pr| pr["number"].as_u64() == id.parse().ok()).map(|at| (at, all[at].clone()))
     };
     match call {
         Call::Find(branch) => {
