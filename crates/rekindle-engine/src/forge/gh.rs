@@ -1,4 +1,4 @@
-//! GitHub through `gh`.
+//! GitHub through `gh`: its pull requests with `gh pr`, what was said about them with `gh api`.
 
 use std::path::Path;
 

@@ -367,18 +367,7 @@ fn act(dir: &Path, state: &mut Value, name: &str, call: &Call) -> Result<Value, 
         }
         Call::Jobs(id) => {
             let (_, pr) = find(state, id).ok_or(())?;
-            let checks = checks_of(state, &head_of(&pr));
-            let of = |check: &Value| match check["outcome"].as_str() {
-                Some("passed") => "success",
-                Some("failed") => "failed",
-                _ => "running",
-            };
-            Ok(json!(
-                checks
-                    .iter()
-                    .map(|check| json!({ "id": 7, "name": check["name"], "status": of(check) }))
-                    .collect::<Vec<_>>()
-            ))
+            Ok(jobs(state, &pr))
         }
         Call::Comments { id, kind } => {
             let all = state["comments"].as_array().cloned().unwrap_or_default();
@@ -404,6 +393,17 @@ fn act(dir: &Path, state: &mut Value, name: &str, call: &Call) -> Result<Value, 
         }
         Call::Log => Ok(json!("error: the job failed at step 3")),
     }
+}
+
+/// The jobs of a pipeline, as GitLab lists them.
+fn jobs(state: &Value, pr: &Value) -> Value {
+    let of = |check: &Value| match check["outcome"].as_str() {
+        Some("passed") => "success",
+        Some("failed") => "failed",
+        _ => "running",
+    };
+    let job = |check: &Value| json!({ "id": 7, "name": check["name"], "status": of(check) });
+    json!(checks_of(state, &head_of(pr)).iter().map(job).collect::<Vec<_>>())
 }
 
 fn listed(name: &str, pr: &Value) -> Value {

@@ -112,16 +112,7 @@ pub(crate) fn run(args: &LandArgs, context: &Context) -> Result<Exit> {
         whole(&state)?;
     }
     let repo = Repo::of(&context.project.root)?;
-    let into = match &args.into {
-        Some(into) => into.clone(),
-        None => repo.current_branch()?.ok_or_else(|| {
-            CliError::usage("no branch is checked out here").hint("name one: rekindle land --into main")
-        })?,
-    };
-    if into.is_empty() || into == *branch {
-        let message = format!("the result is on {branch}: name a branch of your own");
-        return Err(CliError::usage(message).hint("for example: rekindle land --into main"));
-    }
+    let into = target(args, &repo, branch)?;
     let work = Work::new(repo, &context.project.state_dir, run.id.as_str(), branch)?;
     let (form, word) = args.form();
     // What was landed as other commits before: the rest is landed from there.
@@ -202,6 +193,21 @@ fn conflict(into: &str, branch: &str, files: &[String]) -> CliError {
     let named = files.iter().take(FILES_SHOWN).map(|file| one_line(file)).collect::<Vec<_>>().join(", ");
     let error = CliError::refused(format!("{into} and {branch} change the same lines: {named}"));
     error.hint(format!("nothing was changed; merge it by hand: git merge {branch}"))
+}
+
+/// The branch of the person's own that it comes into.
+fn target(args: &LandArgs, repo: &Repo, branch: &str) -> Result<String> {
+    let into = match &args.into {
+        Some(into) => into.clone(),
+        None => repo.current_branch()?.ok_or_else(|| {
+            CliError::usage("no branch is checked out here").hint("name one: rekindle land --into main")
+        })?,
+    };
+    if into.is_empty() || into == branch {
+        let message = format!("the result is on {branch}: name a branch of your own");
+        return Err(CliError::usage(message).hint("for example: rekindle land --into main"));
+    }
+    Ok(into)
 }
 
 /// Opens the pull request or brings it up to date, and follows it where that is wanted.
