@@ -1,6 +1,6 @@
 //! `land --pr` and `land --watch`, killed with `kill -9` at every call of git and of the forge: before it does anything, after it did, and
 //! while it goes on alone. Given again, there is one pull request, each comment is rework once and answered once, and only a green head is
-//! merged. `REKINDLE_PR_ROUNDS` sets how many kills are tried.
+//! merged. `REKINDLE_PR_ROUNDS` and `REKINDLE_PR_WATCH_ROUNDS` set how many kills are tried.
 
 use std::path::Path;
 use std::process::Command;
