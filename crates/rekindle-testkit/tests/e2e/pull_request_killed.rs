@@ -15,6 +15,9 @@ const WAYS: [&str; 3] = ["after", "before", "during"];
 const ROUNDS: usize = 36;
 const WATCH_ROUNDS: usize = 12;
 
+/// A long campaign says now and then how far it is.
+const TOLD_EVERY: usize = 25;
+
 /// The calls that change something, first the ones that matter most.
 const OPENING: [&str; 2] = ["create", "push"];
 const WATCHING: [&str; 5] = ["reply", "merge", "push", "update", "update-ref"];
@@ -99,6 +102,9 @@ fn a_pull_request_whose_opening_is_killed_anywhere_is_opened_once() {
             "{forge}, {way} {stage}: {actions:?}"
         );
         assert_eq!(published.at_remote("rekindle/build"), published.rig.git(&["rev-parse", "rekindle/build"]));
+        if (round + 1).is_multiple_of(TOLD_EVERY) {
+            println!("{} openings, {kills} of them killed, 0 duplicates so far", round + 1);
+        }
     }
     println!("{all} openings, {kills} of them killed, 0 duplicates");
 }

@@ -30,6 +30,15 @@ const PAUSE_MAX_MS: u64 = 900_000;
 /// A pause is taken in pieces: a signal ends one piece only.
 const PIECE_MS: u64 = 60_000;
 
+/// What is remembered from one look to the next. A kill forgets it, and then one look more is needed.
+struct Looks<'a> {
+    into: Option<&'a str>,
+    partial: bool,
+    poll_ms: u64,
+    /// The commit that was green at the last look, and how many jobs it had then: jobs may still be coming.
+    green: Option<(String, usize)>,
+}
+
 /// What a round came to.
 enum Round {
     /// Something changed: look again at once.
@@ -48,18 +57,18 @@ pub(super) fn follow(
     let began_ms = clock::boottime_ms();
     let left = || for_ms.map(|for_ms| for_ms.saturating_sub(clock::boottime_ms().saturating_sub(began_ms)));
     let (mut told, mut pause_ms) = (String::new(), 0);
+    let mut looks = Looks { into, partial, poll_ms: PIECE_MS, green: None };
     loop {
-        let mut poll_ms = PIECE_MS;
-        let words = match round(context, (into, partial), &mut poll_ms) {
+        let words = match round(context, &mut looks) {
             Ok(Round::Over(known)) => return Ok(Some(known)),
             Ok(Round::Again) if left() != Some(0) => continue,
             Ok(Round::Again) => return Ok(None),
             Ok(Round::Quiet(words)) => {
-                pause_ms = poll_ms;
+                pause_ms = looks.poll_ms;
                 words
             }
             Err(Trouble::Passing(words)) => {
-                pause_ms = (pause_ms * 2).clamp(poll_ms, PAUSE_MAX_MS.max(poll_ms));
+                pause_ms = (pause_ms * 2).clamp(looks.poll_ms, PAUSE_MAX_MS.max(looks.poll_ms));
                 format!("waiting: {words}")
             }
             Err(Trouble::Foreign(commit)) => {
@@ -82,14 +91,10 @@ pub(super) fn follow(
     }
 }
 
-fn round(
-    context: &Context,
-    (into, partial): (Option<&str>, bool),
-    poll_ms: &mut u64,
-) -> std::result::Result<Round, Trouble> {
-    work_off(context, partial)?;
-    let publisher = Publisher::open(context, into)?;
-    *poll_ms = publisher.landing.poll_ms;
+fn round(context: &Context, looks: &mut Looks<'_>) -> std::result::Result<Round, Trouble> {
+    work_off(context, looks.partial)?;
+    let publisher = Publisher::open(context, looks.into)?;
+    looks.poll_ms = publisher.landing.poll_ms;
     let state = pinned::state_of(&context.project)?;
     let known = match publisher.publish(&state) {
         Err(Trouble::Foreign(_)) => {
@@ -124,7 +129,7 @@ fn round(
         return Ok(Round::Again);
     }
     answer(&publisher, &known, &comments)?;
-    merge_or_wait(&publisher, &known, &status)
+    merge_or_wait(&publisher, &known, &status, looks)
 }
 
 fn ended(status: &Status) -> Option<PullRequestAction> {
@@ -257,16 +262,20 @@ fn answer(
     Ok(())
 }
 
-/// Merges exactly the commit that everything passed on, where that is wanted.
+/// Merges exactly the commit that everything passed on at two looks in a row, where that is wanted.
 fn merge_or_wait(
     publisher: &Publisher<'_>,
     known: &KnownPullRequest,
     status: &Status,
+    looks: &mut Looks<'_>,
 ) -> std::result::Result<Round, Trouble> {
     let of = |wanted: Outcome| status.checks.iter().filter(|check| check.outcome == wanted).count();
     let (passed, pending) = (of(Outcome::Passed), of(Outcome::Pending));
     let green = passed > 0 && passed == status.checks.len();
-    if publisher.landing.auto_merge && green && status.mergeable == Mergeable::Yes {
+    let now = green.then(|| (status.head.clone(), passed));
+    let settled = now.is_some() && now == looks.green;
+    looks.green = now;
+    if publisher.landing.auto_merge && settled && status.mergeable == Mergeable::Yes {
         let form = &publisher.landing.merge_form;
         publisher.context.ui.say(&format!("{} is green: merging {}", known.name(), short_commit(&status.head)));
         // Whatever it answers, the next look says what became of it.
