@@ -22,6 +22,7 @@ use crate::event::{AttemptEvent, Body, Event, PauseReason, RunEvent, TaskEvent};
 use crate::ids::{AttemptId, Epoch, TaskId};
 use crate::limits::Limits;
 use crate::plan::Plan;
+use crate::pull_request::KnownPullRequest;
 use crate::report::Exit;
 use crate::state::{
     Attempt, AttemptPhase, Breaker, CliSession, Coordinator, Health, Inspection, LastAttempts, Past, Run, RunPhase,
@@ -120,6 +121,7 @@ fn run_started(state: &mut State, event: &Event, plan: &Plan, plan_path: &str, b
         work_commit: None,
         work_base: None,
         landed: None,
+        pull_request: None,
         paused_at: None,
         resumes_at: None,
         next_settings: None,
@@ -251,6 +253,9 @@ fn change_run(run: &mut Run, event: &Event, fact: &RunEvent, no_wait: bool) {
             run.work_base = Some(made.base.clone());
         }
         RunEvent::Landed(landed) => run.landed = Some(landed.clone()),
+        RunEvent::PullRequest(change) => {
+            run.pull_request = Some(KnownPullRequest::after(run.pull_request.take(), change));
+        }
         RunEvent::RunStarted { .. }
         | RunEvent::CoordinatorStarted { .. }
         | RunEvent::AttemptsLost(_)

@@ -11,6 +11,7 @@ mod hold;
 mod operator;
 mod placed;
 mod probe;
+mod pull_request;
 mod reconcile;
 mod reload;
 mod report;

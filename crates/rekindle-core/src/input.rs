@@ -9,6 +9,7 @@ use crate::event::{AgentSaid, ClockSeen, Landed, PauseReason, UsageLeft, WorkBra
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, RunId, TaskId};
 use crate::limits::Limits;
 use crate::plan::Plan;
+use crate::pull_request::{Feedback, PullRequestChange};
 use crate::refusal::Refusal;
 use crate::report::{Baseline, Channel, CheckResult, Evidence, Exit, Report};
 use crate::steering::{PersonProcess, Undoable};
@@ -347,6 +348,10 @@ pub enum Order {
     },
     /// Put down that the person took the result into a branch of their own.
     Landed(Landed),
+    /// Put down what became of the run's pull request.
+    PullRequest(Box<PullRequestChange>),
+    /// Make rework of what was said about the pull request.
+    Feedback(Box<Feedback>),
     /// Act on orders whose moment is over, where no coordinator does.
     ActOnDue,
 }

@@ -25,6 +25,7 @@ pub mod memory;
 pub mod plan;
 pub mod policy;
 pub mod progress;
+pub mod pull_request;
 pub mod refusal;
 pub mod reload;
 pub mod render;

@@ -81,6 +81,8 @@ pub enum ReworkSource {
     Merge,
     /// The look at recent completions after a pause or a crash.
     Validation,
+    /// Reviewers or the CI of the run's pull request.
+    PullRequest,
 }
 
 /// Work that was sent back, with everything the developer needs.

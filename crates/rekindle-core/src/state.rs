@@ -15,6 +15,7 @@ use crate::event::{ClockSeen, Follow, Landed, Outcome, PauseReason, UsageLeft};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, RunId, TaskId};
 use crate::limits::Limits;
 use crate::plan::{FrontMatter, Plan, PlanTask};
+use crate::pull_request::KnownPullRequest;
 use crate::report::{CheckResult, Exit, cut_outputs};
 use crate::review::{KeptDisagreement, Stage};
 use crate::role::Role;
@@ -189,6 +190,8 @@ pub struct Run {
     pub work_base: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub landed: Option<Landed>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pull_request: Option<KnownPullRequest>,
     /// When the pause began that it is in, or was in last.
     #[serde(default)]
     pub paused_at: Option<Time>,

@@ -19,6 +19,7 @@ use crate::event::{
 };
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, TaskId};
 use crate::plan::PlanTask;
+use crate::pull_request::KnownPullRequest;
 use crate::report::{Checkpoint, Evidence};
 use crate::review::{GivenVerdict, Rework, Stage};
 use crate::role::Role;
@@ -58,6 +59,9 @@ pub struct RunRow {
     /// Where the person took its result last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub landed: Option<Landed>,
+    /// How its pull request stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pull_request: Option<KnownPullRequest>,
     /// The accounts that have to wait.
     #[serde(default)]
     pub waits: Vec<WaitRow>,
@@ -328,6 +332,7 @@ pub fn run_row(state: &State) -> Option<RunRow> {
         work_branch: run.work_branch.clone(),
         work_base: run.work_base.clone(),
         landed: run.landed.clone(),
+        pull_request: run.pull_request.clone(),
         resumes_at: run.resumes_at,
         waits: state.gates.iter().map(|(account, gate)| WaitRow::of(account, gate)).collect(),
         held: HeldRow::of(state),

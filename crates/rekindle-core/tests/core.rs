@@ -16,6 +16,8 @@ mod lost;
 mod machine;
 #[path = "core/properties.rs"]
 mod properties;
+#[path = "core/pull_request.rs"]
+mod pull_request;
 #[path = "core/reload.rs"]
 mod reload;
 #[path = "core/rows.rs"]

@@ -11,6 +11,7 @@ pub mod driver;
 pub mod durable;
 pub mod evidence;
 pub mod files;
+pub mod forge;
 pub mod git;
 pub mod guard;
 pub mod ingest;

@@ -6,6 +6,7 @@ mod agents;
 mod environment;
 mod file;
 mod keys;
+mod landing;
 mod places;
 mod plan_layer;
 mod program;
@@ -29,6 +30,7 @@ use rekindle_engine::world::real::{Programs, Worktree};
 
 pub(crate) use agents::Agent;
 pub(crate) use keys::{KEYS, Key, Value};
+pub(crate) use landing::Landing;
 pub(crate) use program::find as find_program;
 pub(crate) use rekindle_core::plan::nearest::nearest;
 

@@ -19,6 +19,7 @@ use std::sync::{Arc, OnceLock};
 
 use rekindle_core::event::Landed;
 use rekindle_core::ids::{AttemptId, TaskId};
+use rekindle_core::pull_request::KnownPullRequest;
 use rekindle_core::time::Time;
 use rekindle_core::view::{AttemptRow, Counts, QuestionRow, RunRow, TaskRow, Waits, WaitsFor, number_of};
 use rekindle_engine::clock;
@@ -151,8 +152,8 @@ pub(crate) struct RunReader {
     made: Option<Made>,
 }
 
-/// A result, with what changes it: the run, how many tasks are merged, where it was landed.
-type Made = ((String, usize, Option<Landed>), Option<Arc<RunResult>>);
+/// A result, with what changes it: the run, how many tasks are merged, where it was landed, its pull request.
+type Made = ((String, usize, Option<Landed>, Option<KnownPullRequest>), Option<Arc<RunResult>>);
 
 impl RunReader {
     /// A reader of a run of a project: the newest, or the one whose id is, or begins with, `wanted`.
@@ -255,7 +256,7 @@ fn find<'a>(view: &'a View, wanted: Option<&str>) -> Result<Option<RunView<'a>>>
 /// What a run made, counted again only when there is more of it.
 fn made(known: &mut Option<Made>, project: &Project, run: &RunRow, tasks: &[TaskRow]) -> Option<Arc<RunResult>> {
     let merged = tasks.iter().filter(|task| task.merged.is_some()).count();
-    let of = (run.id.clone(), merged, run.landed.clone());
+    let of = (run.id.clone(), merged, run.landed.clone(), run.pull_request.clone());
     if known.as_ref().is_none_or(|(before, _)| *before != of) {
         *known = Some((of, result::of(project, run, tasks).map(Arc::new)));
     }

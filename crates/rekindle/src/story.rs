@@ -5,6 +5,7 @@ pub(crate) mod blocks;
 pub(crate) mod chapters;
 pub(crate) mod person;
 pub(crate) mod protocol;
+mod pull_request;
 pub(crate) mod session;
 
 use rekindle_core::duration;
@@ -257,6 +258,7 @@ fn tell_run(fact: &RunEvent) -> Parts {
             let Landed { into, commit, form, .. } = landed;
             ("LANDED", Tone::Good, format!("in {into} as {} ({form})", short_commit(commit)))
         }
+        RunEvent::PullRequest(change) => pull_request::told(change),
         RunEvent::CoordinatorStarted { pid, .. } => ("COORDINATOR", Tone::Dim, format!("process {pid}")),
         RunEvent::CoordinatorRecovered(Recovery { orphaned_agents, events_reconciled, adopted, finished, .. }) => (
             "RECOVERED",

@@ -132,7 +132,11 @@ fn change_task(task: &mut Task, fact: &ReviewEvent) {
                     task.attempts = task.attempts.saturating_sub(given_back);
                 }
                 ReworkSource::Validation => task.attempts = 0,
-                ReworkSource::Critic | ReworkSource::Auditor | ReworkSource::Checks | ReworkSource::Environment => {}
+                ReworkSource::Critic
+                | ReworkSource::Auditor
+                | ReworkSource::Checks
+                | ReworkSource::Environment
+                | ReworkSource::PullRequest => {}
             }
             task.workflow.stage = Stage::Implement;
             task.workflow.merging = None;

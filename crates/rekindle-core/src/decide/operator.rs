@@ -1,7 +1,8 @@
 //! What an operator may order, whatever agents say.
 
 use super::{
-    About, OpenStep, Reply, attempt, placed, reconcile, reload, review, session, split, steer, stream, unreported,
+    About, OpenStep, Reply, attempt, placed, pull_request, reconcile, reload, review, session, split, steer, stream,
+    unreported,
 };
 use crate::apply::WORDS_OF_FAILURE;
 use crate::cause::Cause;
@@ -38,6 +39,8 @@ pub(super) fn ordered(step: &mut OpenStep<'_>, order: Order) -> Reply {
         Order::Undo { number } => placed::undo(step, number),
         Order::ActOnDue => placed::act_on_due(step),
         Order::Landed(landed) => land(step, landed),
+        Order::PullRequest(change) => pull_request::change(step, *change),
+        Order::Feedback(feedback) => pull_request::feedback(step, *feedback),
         Order::Note { text } => {
             step.emit_run(PersonEvent::NoteRecorded { text });
             Reply::Accepted

@@ -48,7 +48,7 @@ pub(super) fn add(step: &mut OpenStep<'_>, new: NewTask) -> Reply {
 }
 
 /// A new task as the plan has it. Of waves it is in the one of its last blocker, else in the one that runs.
-fn planned(state: &State, new: NewTask) -> Result<PlanTask, String> {
+pub(super) fn planned(state: &State, new: NewTask) -> Result<PlanTask, String> {
     let NewTask { id, title, text, after, accept, artifacts, agent, timeout_ms } = new;
     let waves = after.iter().filter_map(|id| state.plan_task(id)).map(|task| task.wave);
     let run = state.run.as_ref();

@@ -207,7 +207,7 @@ pub(super) fn send_back(step: &mut OpenStep<'_>, id: &TaskId, rework: Rework) {
     let (task, limit) = (&step.state.tasks[id], step.state.attempt_limit(id));
     let free = match rework.source {
         ReworkSource::Merge => task.workflow.conflicts < review::FREE_CONFLICTS,
-        ReworkSource::Validation => true,
+        ReworkSource::Validation | ReworkSource::PullRequest => true,
         ReworkSource::Critic | ReworkSource::Auditor | ReworkSource::Checks | ReworkSource::Environment => false,
     };
     if free || task.attempts < limit {
@@ -231,6 +231,7 @@ fn source_words(rework: &Rework) -> &'static str {
         ReworkSource::Checks | ReworkSource::Environment => "checks",
         ReworkSource::Merge => "merge",
         ReworkSource::Validation => "look at recent completions",
+        ReworkSource::PullRequest => "pull request",
     }
 }
 

@@ -52,6 +52,7 @@ names! {
         PlanReloaded "plan_reloaded"
         BranchMade "branch_made"
         Landed "landed"
+        PullRequest "pull_request"
         TeamChecked "team_checked"
         RunFinished "run_finished"
     }

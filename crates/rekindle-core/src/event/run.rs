@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{AttemptsLost, Finish, Landed, Pause, PlanReloaded, Recovery, Resume, TeamStanding, WorkBranch};
 use crate::limits::Limits;
 use crate::plan::Plan;
+use crate::pull_request::PullRequestChange;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -64,6 +65,8 @@ pub enum RunEvent {
     BranchMade(WorkBranch),
     /// A person took the result into a branch of their own.
     Landed(Landed),
+    /// What became of the run's pull request.
+    PullRequest(Box<PullRequestChange>),
     /// The agents were looked at after a pause or a crash.
     TeamChecked(TeamStanding),
     RunFinished(Finish),

@@ -46,6 +46,13 @@ const KEPT: &[&str] = &[
     "GIT_AUTHOR_EMAIL",
 ];
 
+/// The same for calls over the network: how the operator reaches a remote.
+const KEPT_FOR_NETWORK: &[&str] = &["GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO", "GIT_PROXY_COMMAND"];
+
+/// The setting that keeps git off the network, and the ways to a remote that it may take when it is asked to.
+const NO_SSH: &str = "core.sshCommand";
+const PROTOCOLS: &str = "file:git:http:https:ssh";
+
 /// The name and address under which rekindle commits, and authors where the user has given none.
 pub(super) const NAME: &str = "rekindle";
 /// Its address, which nobody can own.
@@ -58,7 +65,7 @@ const CONFIG: &[(&str, &str)] = &[
     ("core.fsmonitor", "false"),
     ("core.editor", ":"),
     ("core.pager", "cat"),
-    ("core.sshCommand", "false"),
+    (NO_SSH, "false"),
     ("protocol.ext.allow", "never"),
     ("commit.gpgSign", "false"),
     ("tag.gpgSign", "false"),
@@ -99,6 +106,7 @@ pub(super) struct Call {
     cut: bool,
     guarded: Option<guard::Run>,
     patience_ms: u64,
+    network: bool,
     /// Whose locks may be taken away when they were left by the dead.
     repo: Option<Repo>,
 }
@@ -126,6 +134,7 @@ impl Call {
             cut: false,
             guarded: None,
             patience_ms: 0,
+            network: false,
             repo: None,
         }
     }
@@ -192,6 +201,12 @@ impl Call {
     pub fn beginning(mut self, bytes: usize) -> Self {
         self.most = bytes;
         self.cut = true;
+        self
+    }
+
+    /// The operator asked for a push or a fetch: git may use the network, as they have set it up.
+    pub fn network(mut self) -> Self {
+        self.network = true;
         self
     }
 
@@ -287,12 +302,14 @@ impl Call {
     fn command(&self) -> Command {
         let mut command = Command::new("git");
         for (name, _) in std::env::vars_os() {
-            let gits = name.as_bytes().starts_with(b"GIT_") && !KEPT.iter().any(|kept| name == *kept);
+            let kept = KEPT.iter().chain(KEPT_FOR_NETWORK.iter().filter(|_| self.network));
+            let gits = name.as_bytes().starts_with(b"GIT_") && !kept.into_iter().any(|kept| name == *kept);
             if gits || name == "SSH_ASKPASS" {
                 command.env_remove(&name);
             }
         }
-        let config = CONFIG.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        let config = CONFIG.iter().filter(|(key, _)| !self.network || *key != NO_SSH);
+        let config = config.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
         // For the locks of refs git waits itself.
         let waits = ["core.filesRefLockTimeout", "core.packedRefsTimeout"];
         let waits = waits.map(|key| (key.to_owned(), self.patience_ms.min(REF_WAIT_MS).to_string()));
@@ -310,7 +327,7 @@ impl Call {
             .env("GIT_EDITOR", ":")
             .env("GIT_OPTIONAL_LOCKS", "0")
             // Neither submodules nor objects that a partial clone left out are ever got over a network.
-            .env("GIT_ALLOW_PROTOCOL", "file")
+            .env("GIT_ALLOW_PROTOCOL", if self.network { PROTOCOLS } else { "file" })
             .env("GIT_NO_LAZY_FETCH", "1")
             .env("GIT_ADVICE", "0")
             .env("GIT_COMMITTER_NAME", NAME)

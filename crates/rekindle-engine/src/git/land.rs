@@ -105,7 +105,7 @@ impl Work {
     }
 
     /// The commit that a run began with; where none was recorded, the last that it shares with HEAD.
-    fn base_of_run(&self, base: Option<&str>, tip: &str) -> Result<Option<String>> {
+    pub(super) fn base_of_run(&self, base: Option<&str>, tip: &str) -> Result<Option<String>> {
         if let Some(base) = base.map(|base| self.repo.commit(base)).transpose()?.flatten() {
             return Ok(Some(base));
         }

@@ -1,8 +1,16 @@
-//! `rekindle land`: the result of a run comes into a branch of the person's own, proven anew where that branch has moved.
+//! `rekindle land`: the result of a run comes into a branch of the person's own, proven anew where that branch has moved; or it is
+//! published as a pull request, which is followed until it is merged.
+
+mod body;
+mod points;
+mod publish;
+mod watch;
 
 use clap::Args;
+use rekindle_core::duration;
 use rekindle_core::event::Landed;
 use rekindle_core::input::Order;
+use rekindle_core::pull_request::{KnownPullRequest, PullRequestStage};
 use rekindle_core::state::{State, TaskState};
 use rekindle_core::text::counted;
 use rekindle_engine::git::{Form, Prepared, Ready, Repo, Work};
@@ -14,10 +22,13 @@ use crate::config::{Config, Sources};
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::pinned;
-use crate::ui::{Tone, elapsed, one_line, short_commit};
+use crate::ui::{Tone, elapsed, one_line, pause, short_commit};
 
 /// Tries to get the branch before somebody else moves it again.
 const TRIES: u32 = 5;
+
+/// The first pause after trouble at the forge that passes.
+const PAUSE_MS: u32 = 500;
 
 /// Files that are named in a conflict.
 const FILES_SHOWN: usize = 20;
@@ -26,10 +37,15 @@ const FILES_SHOWN: usize = 20;
 ///
 /// If your branch moved while the run worked, merges both first and runs every check of the plan on the merged files; your branch
 /// moves only if they pass. This is the only command that changes your checkout, which must have no uncommitted changes.
+///
+/// With --pr your checkout stays as it is: the run's branch is pushed and a pull request is opened. With --watch it is followed until it is
+/// merged or closed, and what reviewers and CI ask for is done by the run's agents.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  rekindle land\n  rekindle land --squash\n  rekindle land --into release --merge")]
+#[command(
+    after_help = "Examples:\n  rekindle land\n  rekindle land --squash\n  rekindle land --into release --merge\n  rekindle land --pr\n  rekindle land --watch --for 8h"
+)]
 pub(crate) struct LandArgs {
-    /// The branch to land in [default: the one that is checked out]
+    /// The branch to land in [default: the one that is checked out; for a pull request the remote's own]
     #[arg(long, value_name = "BRANCH")]
     into: Option<String>,
     /// Make one commit of it
@@ -44,6 +60,15 @@ pub(crate) struct LandArgs {
     /// Land although tasks are open or failed
     #[arg(long)]
     partial: bool,
+    /// Push the run's branch and open a pull request
+    #[arg(long, conflicts_with = "form")]
+    pr: bool,
+    /// The same, and follow it until it is merged or closed
+    #[arg(long, conflicts_with = "form")]
+    watch: bool,
+    /// Follow it no longer than this, such as 30m or 8h; exits with 4 if it is still open
+    #[arg(long = "for", value_name = "TIME", requires = "watch")]
+    watch_for: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -80,20 +105,14 @@ pub(crate) fn run(args: &LandArgs, context: &Context) -> Result<Exit> {
         let message = "this run shares your checkout: its work is there already";
         return Err(CliError::usage(message).hint("see it: git status"));
     };
+    if args.pr || args.watch {
+        return published(args, context, &state);
+    }
     if !args.partial {
         whole(&state)?;
     }
     let repo = Repo::of(&context.project.root)?;
-    let into = match &args.into {
-        Some(into) => into.clone(),
-        None => repo.current_branch()?.ok_or_else(|| {
-            CliError::usage("no branch is checked out here").hint("name one: rekindle land --into main")
-        })?,
-    };
-    if into.is_empty() || into == *branch {
-        let message = format!("the result is on {branch}: name a branch of your own");
-        return Err(CliError::usage(message).hint("for example: rekindle land --into main"));
-    }
+    let into = target(args, &repo, branch)?;
     let work = Work::new(repo, &context.project.state_dir, run.id.as_str(), branch)?;
     let (form, word) = args.form();
     // What was landed as other commits before: the rest is landed from there.
@@ -128,7 +147,10 @@ pub(crate) fn run(args: &LandArgs, context: &Context) -> Result<Exit> {
         };
         let checks = match proven.take().filter(|(before, _)| before.target == ready.target) {
             Some((_, checks)) => checks,
-            None if ready.moved => prove(context, &state, &work, &ready, &into)?,
+            None if ready.moved => {
+                context.ui.say(&format!("{into} has moved since the run began: its checks run on the merged files"));
+                proven_anew(context, &state, &work, &ready, &into)?
+            }
             None => 0,
         };
         if work.land(&into, &ready)? {
@@ -173,8 +195,110 @@ fn conflict(into: &str, branch: &str, files: &[String]) -> CliError {
     error.hint(format!("nothing was changed; merge it by hand: git merge {branch}"))
 }
 
-/// Runs every check of complete tasks on the merged files. Returns how many.
-fn prove(context: &Context, state: &State, work: &Work, ready: &Ready, into: &str) -> Result<usize> {
+/// The branch of the person's own that it comes into.
+fn target(args: &LandArgs, repo: &Repo, branch: &str) -> Result<String> {
+    let into = match &args.into {
+        Some(into) => into.clone(),
+        None => repo.current_branch()?.ok_or_else(|| {
+            CliError::usage("no branch is checked out here").hint("name one: rekindle land --into main")
+        })?,
+    };
+    if into.is_empty() || into == branch {
+        let message = format!("the result is on {branch}: name a branch of your own");
+        return Err(CliError::usage(message).hint("for example: rekindle land --into main"));
+    }
+    Ok(into)
+}
+
+/// Opens the pull request or brings it up to date, and follows it where that is wanted.
+fn published(args: &LandArgs, context: &Context, state: &State) -> Result<Exit> {
+    if !args.partial && !args.watch {
+        whole(state)?;
+    }
+    let for_ms = args.watch_for.as_deref().map(duration::parse).transpose();
+    let for_ms = for_ms.map_err(|error| CliError::usage(format!("--for: {error}")).hint(error.hint()))?;
+    let into = args.into.as_deref();
+    if !args.watch {
+        let known = open(context, into, state)?;
+        told_of(args, context, &known)?;
+        return Ok(if known.stage == PullRequestStage::Closed { Exit::Failure } else { Exit::Success });
+    }
+    match watch::follow(context, (into, args.partial), for_ms)? {
+        None => {
+            context.ui.say("it is still open; follow it further: rekindle land --watch");
+            Ok(Exit::Paused)
+        }
+        Some(known) => {
+            told_of(args, context, &known)?;
+            Ok(if known.stage == PullRequestStage::Merged { Exit::Success } else { Exit::Failure })
+        }
+    }
+}
+
+/// Opens it, through trouble that passes.
+fn open(context: &Context, into: Option<&str>, state: &State) -> Result<KnownPullRequest> {
+    let mut pause_ms = PAUSE_MS;
+    let mut last = String::new();
+    for _ in 0..TRIES {
+        let done = publish::Publisher::open(context, into).and_then(|publisher| {
+            let state = pinned::state_of(&context.project)?;
+            publisher.publish(&state)
+        });
+        match done {
+            Ok(known) => return Ok(known),
+            Err(publish::Trouble::Fatal(error)) => return Err(error),
+            Err(publish::Trouble::Foreign(commit)) => {
+                let branch = state.run.as_ref().and_then(|run| run.work_branch.clone()).unwrap_or_default();
+                let message = format!("somebody pushed {} to {branch} at the remote", short_commit(&commit));
+                return Err(CliError::refused(message).hint("merge it into the run's branch: rekindle land --watch"));
+            }
+            Err(publish::Trouble::Passing(words)) => {
+                context.ui.say(&format!("waiting: {words}"));
+                last = words;
+            }
+        }
+        pause(pause_ms);
+        pause_ms *= 2;
+    }
+    let error = CliError::refused(format!("it is not known whether the pull request is open: {last}"));
+    Err(error.hint("give it again, it is opened once only: rekindle land --pr"))
+}
+
+fn told_of(args: &LandArgs, context: &Context, known: &KnownPullRequest) -> Result<()> {
+    if args.json {
+        return context.ui.json(known);
+    }
+    let tone = if known.stage == PullRequestStage::Closed { Tone::Warning } else { Tone::Good };
+    context.ui.line(&context.ui.paint().tone(tone, &one_line(&known.words())))
+}
+
+/// Runs every check on what is to be landed; one that fails ends it. Returns how many.
+fn proven_anew(context: &Context, state: &State, work: &Work, ready: &Ready, into: &str) -> Result<usize> {
+    match prove(context, state, work, &ready.commit)? {
+        Proof::Passed(checks) => Ok(checks),
+        Proof::Failed { command, output } => {
+            context.ui.say(&output);
+            let message = format!("a check fails on the merged files: {}", one_line(&command));
+            let error =
+                CliError::refused(message).hint(format!("nothing was changed: {into} and your checkout are unchanged"));
+            Err(error.hint("look at both: rekindle diff"))
+        }
+    }
+}
+
+/// What the checks said of merged files.
+enum Proof {
+    /// All of so many.
+    Passed(usize),
+    Failed {
+        command: String,
+        /// The end of what it printed.
+        output: String,
+    },
+}
+
+/// Runs every check of complete tasks on merged files.
+fn prove(context: &Context, state: &State, work: &Work, commit: &str) -> Result<Proof> {
     let config =
         Config::load(&Sources { file: context.project.config.as_deref(), ..Sources::default() }.with_environment())?;
     let mut commands: Vec<String> = Vec::new();
@@ -187,26 +311,19 @@ fn prove(context: &Context, state: &State, work: &Work, ready: &Ready, into: &st
         }
     }
     if commands.is_empty() {
-        return Ok(0);
+        return Ok(Proof::Passed(0));
     }
-    context.ui.say(&format!(
-        "{into} has moved since the run began: running {} on the merged files",
-        counted(commands.len(), "check", "checks")
-    ));
-    let fresh = work.trial(&ready.commit)?;
+    context.ui.say(&format!("running {} on the merged files", counted(commands.len(), "check", "checks")));
+    let fresh = work.trial(commit)?;
     let place = trial::Place::set_up(context, &config, &fresh.project)?;
     for command in &commands {
         let tried = place.run(command)?;
         if !tried.passed() {
-            context.ui.say(&tried.output);
-            let message = format!("a check fails on the merged files: {}", one_line(command));
-            let error =
-                CliError::refused(message).hint(format!("nothing was changed: {into} and your checkout are unchanged"));
-            return Err(error.hint("look at both: rekindle diff"));
+            return Ok(Proof::Failed { command: command.clone(), output: tried.output });
         }
         context.ui.say(&format!("passed {} in {}", one_line(command), elapsed(tried.took_ms)));
     }
-    Ok(commands.len())
+    Ok(Proof::Passed(commands.len()))
 }
 
 /// Puts down where the result went. What the branch has stays, whatever becomes of the record.

@@ -2,6 +2,7 @@
 //! draws this one card.
 
 use rekindle_core::event::Landed;
+use rekindle_core::pull_request::{KnownPullRequest, PullRequestStage};
 use rekindle_core::text::counted;
 use rekindle_core::view::{RunRow, TaskRow};
 use rekindle_engine::git::{Counted, Repo, Work};
@@ -25,6 +26,9 @@ pub(crate) struct RunResult {
     pub unproven: Vec<String>,
     /// Where it was landed last, and as what.
     pub landed: Option<Landed>,
+    /// How its pull request stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pull_request: Option<KnownPullRequest>,
     /// The checked-out branch has all of it.
     pub taken: bool,
     /// The newest commit.
@@ -46,8 +50,20 @@ pub(crate) fn of(project: &Project, run: &RunRow, tasks: &[TaskRow]) -> Option<R
     };
     let Counted { commits, files, insertions, deletions, taken, tip } = counted;
     let unproven = tasks.iter().filter(|task| task.unproven).map(|task| task.id.to_string()).collect();
-    let landed = run.landed.clone();
-    Some(RunResult { branch, commits, files, insertions, deletions, unproven, landed, taken, tip, unknown })
+    let (landed, pull_request) = (run.landed.clone(), run.pull_request.clone());
+    Some(RunResult {
+        branch,
+        commits,
+        files,
+        insertions,
+        deletions,
+        unproven,
+        landed,
+        pull_request,
+        taken,
+        tip,
+        unknown,
+    })
 }
 
 impl RunResult {
@@ -87,8 +103,13 @@ impl RunResult {
     pub(crate) fn next(&self) -> Next {
         // What was landed before is not all of it when there is more since.
         let newest = self.landed.as_ref().filter(|landed| landed.tip == self.tip);
+        let shown = self
+            .pull_request
+            .as_ref()
+            .filter(|known| known.at.head == self.tip && known.stage != PullRequestStage::Closed);
         match newest {
             _ if self.commits == 0 || self.unknown.is_some() => Next::Nothing,
+            None if shown.is_some() => Next::Landed(shown.map(|known| one_line(&known.words())).unwrap_or_default()),
             Some(landed) => {
                 Next::Landed(format!("landed in {} as {}", one_line(&landed.into), short_commit(&landed.commit)))
             }
@@ -122,6 +143,8 @@ pub(crate) enum Next {
 
 #[cfg(test)]
 mod tests {
+    use rekindle_core::pull_request::PullRequest;
+
     use super::*;
 
     fn result() -> RunResult {
@@ -148,6 +171,25 @@ mod tests {
         let told = RunResult { unproven: many, ..result() }.doubt();
         assert_eq!(told.as_deref(), Some("7 tasks unproven: T1, T2, T3, T4, T5 and 2 more"));
         assert_eq!(result().doubt(), None);
+    }
+
+    #[test]
+    fn a_pull_request_is_named_while_it_shows_all_of_it() {
+        let at = PullRequest {
+            id: "7".to_owned(),
+            url: "https://forge.example/7".to_owned(),
+            head: "f".to_owned(),
+            ..PullRequest::default()
+        };
+        let known = KnownPullRequest {
+            stage: PullRequestStage::Open,
+            at,
+            taken: Default::default(),
+            answered: Default::default(),
+        };
+        let shown = RunResult { pull_request: Some(known), tip: "f".to_owned(), ..result() };
+        assert_eq!(shown.lines()[1], "pull request 7 is open: https://forge.example/7");
+        assert_eq!(RunResult { tip: "newer".to_owned(), ..shown }.next(), Next::Take, "there is more since");
     }
 
     #[test]

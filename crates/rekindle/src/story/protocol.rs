@@ -89,6 +89,7 @@ pub(crate) fn sent_by(rework: &Rework) -> &'static str {
         ReworkSource::Environment => "its checks, which differ between environments",
         ReworkSource::Merge => "the merge into the run's branch",
         ReworkSource::Validation => "the check of recent completions",
+        ReworkSource::PullRequest => "the pull request",
     }
 }
 

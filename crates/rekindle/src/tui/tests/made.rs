@@ -217,6 +217,7 @@ pub(super) fn run(state: &str) -> RunRow {
         work_branch: None,
         work_base: None,
         landed: None,
+        pull_request: None,
         waits: Vec::new(),
         held: None,
         pause_reason: None,

@@ -1,0 +1,212 @@
+//! The forge that a result is published at: pull requests through `gh`, merge requests through `glab`, or anything else through a
+//! program of the user's own. It asks and orders; when, and what follows, is decided by the caller.
+//!
+//! An order whose answer was lost may have been carried out: [`Error::may_be_done`] says so, and the caller looks before it orders again.
+
+mod command;
+mod gh;
+mod glab;
+mod lock;
+mod program;
+mod url;
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+pub use command::OwnCommand;
+pub use gh::Gh;
+pub use glab::Glab;
+pub use lock::{Lock, LockError};
+pub use url::Place;
+
+/// How a pull request stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    Open,
+    Merged,
+    Closed,
+}
+
+/// A pull request of a branch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Found {
+    pub id: String,
+    pub url: String,
+    pub state: Standing,
+    /// The commit that it shows.
+    pub head: String,
+    pub base: String,
+    pub body: String,
+}
+
+/// What is to be opened.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct New<'a> {
+    pub branch: &'a str,
+    pub base: &'a str,
+    pub title: &'a str,
+    pub body: &'a str,
+}
+
+/// Whether it can be merged into its base.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mergeable {
+    Yes,
+    /// Both change the same lines.
+    Conflict,
+    /// The base has moved, and the forge wants it merged first.
+    Behind,
+    /// A person or a rule of the forge is missing, or the forge does not know yet.
+    #[default]
+    NotYet,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    Pending,
+    Passed,
+    Failed,
+    /// It ended without saying anything about the work: cancelled, or a person has to act.
+    Other,
+}
+
+/// A job of the CI.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    pub name: String,
+    pub outcome: Outcome,
+    #[serde(default)]
+    pub url: String,
+}
+
+/// A pull request and what the CI says about exactly its head.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    pub state: Standing,
+    pub head: String,
+    #[serde(default)]
+    pub mergeable: Mergeable,
+    #[serde(default)]
+    pub checks: Vec<Check>,
+}
+
+/// Something that was written about a pull request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Comment {
+    pub id: String,
+    pub by: String,
+    pub body: String,
+    #[serde(default)]
+    pub path: Option<String>,
+    #[serde(default)]
+    pub line: Option<u32>,
+    /// The commit that its line is in, by the forge's own account; nothing where it is about the whole.
+    #[serde(default)]
+    pub head: Option<String>,
+    /// Whether the forge says that its writer belongs to the project.
+    #[serde(default = "yes")]
+    pub trusted: bool,
+    /// It is settled: by the person who wrote it, or because its line is gone.
+    #[serde(default)]
+    pub settled: bool,
+    /// What an answer goes to, where that is not the comment itself.
+    #[serde(default)]
+    pub thread: Option<String>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Why a forge did not answer, or did not do it.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{program} cannot be started: {why}")]
+    NoProgram { program: String, why: String },
+    /// It is busy, or there is no network: the same may work later.
+    #[error("{program} cannot do it now: {said}")]
+    Later { program: String, said: String },
+    #[error("{program} refused: {said}")]
+    Refused { program: String, said: String },
+    /// It did not end in time, was killed, or its answer was cut off.
+    #[error("{program} gave no answer: {said}")]
+    NoAnswer { program: String, said: String },
+    #[error("{program} answered what cannot be understood: {said}")]
+    Garbled { program: String, said: String },
+}
+
+impl Error {
+    /// Whether what was ordered may have been done all the same: everything but a program that never ran.
+    pub fn may_be_done(&self) -> bool {
+        !matches!(self, Self::NoProgram { .. })
+    }
+
+    /// Whether waiting may help.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::Later { .. } | Self::NoAnswer { .. })
+    }
+}
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A forge.
+pub trait Forge {
+    /// `gh`, `glab` or `command`.
+    fn name(&self) -> &'static str;
+
+    /// Every pull request of a branch of this repository, whatever became of it.
+    fn find(&self, branch: &str) -> Result<Vec<Found>>;
+
+    /// Opens one. What it answers is not read: [`Forge::find`] says what there is.
+    fn create(&self, new: &New<'_>) -> Result<()>;
+
+    fn update(&self, id: &str, title: &str, body: &str) -> Result<()>;
+
+    fn status(&self, id: &str) -> Result<Status>;
+
+    fn comments(&self, id: &str) -> Result<Vec<Comment>>;
+
+    fn reply(&self, id: &str, to: &Comment, text: &str) -> Result<()>;
+
+    /// Merges exactly this commit, or nothing.
+    fn merge(&self, id: &str, head: &str, form: &str) -> Result<()>;
+
+    /// The end of a job's log, where the forge gives it.
+    fn log(&self, _check: &Check) -> Option<String> {
+        None
+    }
+}
+
+/// The forge of a remote: the one that was named, or the one that fits its host and is installed. `command` is the user's own program.
+/// Fails when none can be told.
+pub fn of(
+    named: &str,
+    command: &[String],
+    remote_url: &str,
+    dir: &Path,
+) -> std::result::Result<Box<dyn Forge>, String> {
+    let place = Place::of(remote_url);
+    let host = place.as_ref().map(|place| place.host.as_str()).unwrap_or_default();
+    let chosen = match named {
+        "auto" if !command.is_empty() => "command",
+        "auto" if host.contains("github") => "gh",
+        "auto" if host.contains("gitlab") => "glab",
+        "auto" => {
+            return Err(format!(
+                "it cannot be told which forge {} is",
+                if host.is_empty() { remote_url } else { host }
+            ));
+        }
+        named => named,
+    };
+    match chosen {
+        "gh" => Ok(Box::new(Gh::new(dir, place))),
+        "glab" => Ok(Box::new(Glab::new(dir, place))),
+        _ if command.is_empty() => Err("land.forge is \"command\", and land.command names none".to_owned()),
+        _ => Ok(Box::new(OwnCommand::new(dir, command))),
+    }
+}
