@@ -2,13 +2,16 @@
 
 mod one;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use clap::Args;
 use rekindle_core::ids::TaskId;
+use rekindle_core::size;
 use rekindle_core::team::Class;
 use rekindle_core::time::Time;
 use rekindle_core::view::{AttemptRow, QuestionRow, TaskRow};
+use rekindle_engine::clean;
 
 use super::Context;
 use crate::caps;
@@ -84,10 +87,21 @@ pub(crate) fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
     for id in &wanted {
         one::show(&picture, id, context)?;
     }
+    context.ui.say(&disk_words(&context.project.state_dir));
+    if let Some(removed) = run.output_removed()? {
+        context.ui.say(&removed);
+    }
     if !wanted.is_empty() || has_times(&picture) {
         context.ui.say(&zone_line(picture.now));
     }
     Ok(Exit::Success)
+}
+
+/// What the state takes of the disk.
+pub(crate) fn disk_words(state_dir: &Path) -> String {
+    let used = clean::used(state_dir);
+    let at_least = if used.whole { "" } else { "more than " };
+    format!("the state takes {at_least}{} of disk; rekindle clean frees what is old", size::format(used.bytes))
 }
 
 /// Whether something is shown with the time at which it ends.

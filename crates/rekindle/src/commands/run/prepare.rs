@@ -342,6 +342,7 @@ fn setup(
         plan_path: plan_path.to_owned(),
         forget_lost: options.forget_lost,
         opened: None,
+        retention: config.cleans_by_itself().then(|| config.retention()),
         dir,
     })
 }
