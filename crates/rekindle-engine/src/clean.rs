@@ -25,7 +25,7 @@ use crate::evidence;
 use crate::git::Retired;
 use crate::store::RemovedLines;
 
-pub use alone::Alone;
+pub use alone::{Alone, OWNER};
 pub use background::Background;
 pub use copies::Spare;
 pub use disk::{used, used_in_all};

@@ -9,6 +9,7 @@ mod keys;
 mod places;
 mod plan_layer;
 mod program;
+mod retention;
 mod roles;
 #[cfg(test)]
 mod tests;
@@ -21,7 +22,6 @@ use std::path::{Path, PathBuf};
 
 use rekindle_core::limits::{CompactionLimits, Limits, UsageLimits};
 use rekindle_core::plan::{FrontMatter, Isolation, Plan, PlanTask};
-use rekindle_core::retention::Rules;
 use rekindle_core::role::Role;
 use rekindle_engine::agents::Kinds;
 use rekindle_engine::alert::{Channels, Complaints, Finished};
@@ -38,8 +38,6 @@ use crate::error::{CliError, Result};
 
 /// The configuration's file name.
 pub(crate) const FILE_NAME: &str = "rekindle.toml";
-
-const DAY_MS: u64 = 24 * 3_600_000;
 
 /// A value and where it came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -267,24 +265,6 @@ impl Config {
     /// The URL that alerts are posted to.
     pub(crate) fn notify_webhook(&self) -> Option<&str> {
         Some(self.text("notify.webhook")).filter(|url| !url.is_empty())
-    }
-
-    /// What is kept of runs that are over.
-    pub(crate) fn retention(&self) -> Rules {
-        let max_bytes = match self.sourced("retention.max_bytes").value {
-            Value::Space(most) => most,
-            _ => None,
-        };
-        Rules {
-            older_than_ms: self.count("retention.days").saturating_mul(DAY_MS),
-            keep_runs: usize::try_from(self.count("retention.keep_runs")).unwrap_or(usize::MAX),
-            max_bytes,
-        }
-    }
-
-    /// Whether a run cleans up after earlier ones.
-    pub(crate) fn cleans_by_itself(&self) -> bool {
-        self.is_on("retention.auto")
     }
 
     fn is_on(&self, name: &'static str) -> bool {

@@ -307,10 +307,12 @@ impl RunView<'_> {
             });
             found = if of_run { Some(Time(event.time_ms)) } else { found };
         }
+        let Some(at) = found else { return Ok(None) };
         // A run that went on has output again.
-        let newer = |at: Time| self.row.ended_at.is_none_or(|ended| ended > at);
-        let since = found.filter(|at| !newer(*at)).map(date_time);
-        Ok(since.map(|at| format!("the output of run {} was removed by retention at {at}", self.row.id)))
+        if self.attempts()?.iter().any(|attempt| attempt.started_at > at) {
+            return Ok(None);
+        }
+        Ok(Some(format!("the output of run {} was removed by retention at {}", self.row.id, date_time(at))))
     }
 
     /// The last lines of one attempt, oldest first.

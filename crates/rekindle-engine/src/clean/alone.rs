@@ -12,6 +12,9 @@ use crate::offline::{self, Error};
 use crate::state_dir::{self, CoordinatorLock, StateDir};
 use crate::store::{self, Read, RemovedLines, SqliteStore};
 
+/// What stands in the lock while no plan is run but the state is cleaned.
+pub const OWNER: &str = "rekindle clean";
+
 /// A store that is held alone.
 pub struct Alone {
     store: SqliteStore,
@@ -23,7 +26,7 @@ impl Alone {
     /// Takes the lock and opens the store. Fails when a coordinator runs after all, or there is no room.
     pub fn open(dir: &StateDir) -> Result<Self, Error> {
         let now_ms = clock::wall().0;
-        let lock = dir.lock_coordinator(&state_dir::Owner::this_process(now_ms, "rekindle clean"))?;
+        let lock = dir.lock_coordinator(&state_dir::Owner::this_process(now_ms, OWNER))?;
         let (store, _report) = SqliteStore::open(dir, store::Options { now_ms, ..Default::default() })?;
         Ok(Self { store, _lock: lock })
     }

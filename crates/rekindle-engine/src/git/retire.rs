@@ -99,8 +99,8 @@ impl Work {
         match self.own_refs() {
             Ok(refs) => {
                 let prefix = format!("{HEADS}rekindle-work/");
-                for (name, _) in refs.iter().filter(|(name, _)| name.starts_with(&prefix)) {
-                    self.drop_left_branch(name, &mut retired);
+                for (name, tip) in refs.iter().filter(|(name, _)| name.starts_with(&prefix)) {
+                    self.drop_left_branch(name, tip, &mut retired);
                 }
             }
             Err(error) => retired.kept.push(error.to_string()),
@@ -108,19 +108,26 @@ impl Work {
         retired
     }
 
-    /// Drops the branch of a workspace that is gone, if its commits are kept elsewhere.
-    fn drop_left_branch(&self, name: &str, retired: &mut Retired) {
+    /// Drops the branch of a workspace that is gone. Commits that are nowhere else become a snapshot.
+    fn drop_left_branch(&self, name: &str, tip: &str, retired: &mut Retired) {
         let Some(key) = name.rsplit('/').next().map(names::name_of) else { return };
         if self.path(&key).symlink_metadata().is_ok() {
             return;
         }
         let dropped = self.alone(&key, || {
             self.drop_branch(&key)?;
-            Ok(self.repo.commit(name)?.is_none())
+            if self.repo.commit(name)?.is_none() {
+                return Ok(true);
+            }
+            if self.repo.checked_out(name, None)?.is_some() {
+                return Ok(false);
+            }
+            let kept = names::snapshot(&self.run, &key, 0, "branch");
+            Ok(self.repo.transact(&[Move::Set(&kept, tip), Move::Delete(name, tip)])? == Moved::Yes)
         });
         match dropped {
             Ok(true) => retired.refs += 1,
-            Ok(false) => retired.kept.push(format!("{name}: its commits are nowhere else")),
+            Ok(false) => retired.kept.push(format!("{name}: it is checked out, or was moved meanwhile")),
             Err(error) => retired.kept.push(format!("{name}: {error}")),
         }
     }

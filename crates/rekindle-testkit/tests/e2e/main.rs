@@ -33,6 +33,7 @@ mod refusal_points;
 mod refusals;
 mod reload;
 mod reload_killed;
+mod retention;
 mod review;
 mod rig;
 mod serve;

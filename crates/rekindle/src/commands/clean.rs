@@ -23,7 +23,7 @@ use crate::exit_code::Exit;
 use crate::project::Project;
 use crate::view::View;
 
-/// Remove what old runs have left: output of agents, snapshots, worktrees, damaged copies
+/// Remove what old runs have left: output, snapshots, worktrees, damaged copies
 ///
 /// Goes by `[retention]` in rekindle.toml. Never touches a run that is not over, and keeps the branch and the snapshots of a result
 /// that is not in a branch of yours, however old it is. Works while a run is in progress. The log of events stays. Exits with 1 when

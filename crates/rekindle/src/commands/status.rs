@@ -26,6 +26,9 @@ use crate::waits;
 /// Narrowest terminal on which what agents have used gets columns of its own.
 const USED_MIN_WIDTH: usize = 100;
 
+/// From here on a person may want to know how to make room.
+const LARGE_BYTES: u64 = 512 << 20;
+
 /// Show the state of the run, its tasks and its agents
 ///
 /// With task ids, only these tasks: what each waits for, every attempt, and the last output of an agent that crashed or failed.
@@ -88,8 +91,8 @@ pub(crate) fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
         one::show(&picture, id, context)?;
     }
     context.ui.say(&disk_words(&context.project.state_dir));
-    if let Some(removed) = run.output_removed()? {
-        context.ui.say(&removed);
+    if let Some(removed) = &picture.removed {
+        context.ui.say(removed);
     }
     if !wanted.is_empty() || has_times(&picture) {
         context.ui.say(&zone_line(picture.now));
@@ -101,7 +104,8 @@ pub(crate) fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
 pub(crate) fn disk_words(state_dir: &Path) -> String {
     let used = clean::used(state_dir);
     let at_least = if used.whole { "" } else { "more than " };
-    format!("the state takes {at_least}{} of disk; rekindle clean frees what is old", size::format(used.bytes))
+    let advice = if used.bytes >= LARGE_BYTES { "; free what is old: rekindle clean" } else { "" };
+    format!("the state takes {at_least}{} of disk{advice}", size::format(used.bytes))
 }
 
 /// Whether something is shown with the time at which it ends.

@@ -124,8 +124,8 @@ pub(crate) fn run(args: &WhyArgs, context: &Context) -> Result<Exit> {
     if chapters.is_empty() {
         context.ui.line("nothing was decided about it yet")?;
     }
-    if let Some(removed) = run.output_removed()? {
-        context.ui.say(&removed);
+    if let Some(removed) = &picture.removed {
+        context.ui.say(removed);
     }
     context.ui.say(&zone_line(picture.now));
     Ok(Exit::Success)
