@@ -188,7 +188,8 @@ fn clean_run(
     let known = item.parts.iter().all(|part| left.recorded.contains(part));
     if !known || item.discarded && !left.recorded_discarded {
         let run = RunId::new(&item.run).ok();
-        let bytes = done.bytes + item.parts.contains(&Part::Work).then_some(left.worktree_bytes).unwrap_or(0);
+        let worktrees = if item.parts.contains(&Part::Work) { left.worktree_bytes } else { 0 };
+        let bytes = done.bytes + worktrees;
         let cleaned = Cleaned { run, parts: item.parts.clone(), bytes, discarded: item.discarded };
         if let Err(why) = hand.record(cleaned) {
             let why = format!("the rest of run {} stays, because it could not be recorded: {why}", item.run);

@@ -132,8 +132,8 @@ impl Work {
         }
     }
 
-    /// Lets everything go that the repository holds of the run: worktrees, snapshots, refs. The result's branch goes where a branch
-    /// of the person's has all of it, or where it was `discarded`. Can be cut short anywhere and given again: what a snapshot
+    /// Lets everything go that the repository holds of the run: worktrees, snapshots, refs. The result's branch is the person's to
+    /// delete; it goes only where the result was `discarded`. Can be cut short anywhere and given again: what a snapshot
     /// needs goes after it.
     pub fn retire(&self, discarded: bool) -> Retired {
         let mut retired = self.tidy_up();
@@ -150,9 +150,11 @@ impl Work {
         for part in refs.chunks(REFS_AT_ONCE) {
             self.delete_refs(part, &mut retired);
         }
-        match self.retire_branch(discarded) {
-            Ok(branch) => retired.branch = branch,
-            Err(error) => retired.kept.push(format!("{}: {error}", self.branch)),
+        if discarded {
+            match self.discard_branch() {
+                Ok(branch) => retired.branch = branch,
+                Err(error) => retired.kept.push(format!("{}: {error}", self.branch)),
+            }
         }
         self.delete_refs(&record, &mut retired);
         retired
@@ -175,18 +177,18 @@ impl Work {
         }
     }
 
-    fn retire_branch(&self, discarded: bool) -> Result<Option<(String, String)>> {
+    /// Deletes the branch of a result that was given up.
+    fn discard_branch(&self) -> Result<Option<(String, String)>> {
         let name = format!("{HEADS}{}", self.branch);
         let Some(tip) = (if self.branch.is_empty() { None } else { self.repo.commit(&name)? }) else {
             return Ok(None);
         };
         // Another run may have taken the name since: then the branch is that run's.
-        let ours = self.repo.commit(&names::record(&self.run))?.is_some_and(|recorded| recorded == tip);
-        if !ours || !(discarded || self.repo.is_the_persons(&tip)?) {
+        if self.repo.commit(&names::record(&self.run))?.is_none_or(|recorded| recorded != tip) {
             return Ok(None);
         }
         if let Some(at) = self.repo.checked_out(&name, None)? {
-            return if discarded { Err(Error::CheckedOut { branch: self.branch.clone(), at }) } else { Ok(None) };
+            return Err(Error::CheckedOut { branch: self.branch.clone(), at });
         }
         let gone = self.repo.transact(&[Move::Delete(&name, &tip)])? == Moved::Yes;
         Ok(gone.then(|| (self.branch.clone(), tip)))

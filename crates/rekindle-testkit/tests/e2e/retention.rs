@@ -16,6 +16,9 @@ use crate::rig::{Ended, Rig, program};
 /// Megabytes that an agent prints in the campaign; a few without it.
 const MEGABYTES: &str = "REKINDLE_CLEAN_MEGABYTES";
 
+/// The branch of the result.
+const BRANCH: &str = "refs/heads/rekindle/build";
+
 const PLAN: &str = "---\nplan: build\n---\n# Build it\n\n### T1: first\n- accept: `echo checked; test -s one.txt`\n\nMake one.\n\n\
     ### T2: second\n- blocked by: T1\n- accept: `test -s two.txt`\n\nMake two.\n";
 
@@ -109,7 +112,10 @@ fn views_work(rig: &Rig) {
 #[test]
 fn what_an_old_run_left_goes_and_every_view_says_so() {
     let rig = landed();
-    let snapshot = rig.git(&["for-each-ref", "--format=%(objectname)", "--count=1", "refs/rekindle/"]);
+    let saved: Value = serde_json::from_str(&rig.ok(&["salvage", "--json"])).expect("JSON");
+    let lost = |one: &&Value| one["files"].as_array().is_some_and(|files| files.contains(&"lost.txt".into()));
+    let snapshot = saved.as_array().expect("a list").iter().find(lost).expect("a snapshot")["commit"].clone();
+    let snapshot = snapshot.as_str().expect("an id").to_owned();
     let run = rig.status()["run"]["id"].as_str().expect("an id").to_owned();
     assert!(rig.rekindle(&["logs", "T1"]).out.contains("apples"));
     assert_eq!(clean(&rig, &[])["freed_bytes"], 0, "it is recent");
@@ -125,7 +131,7 @@ fn what_an_old_run_left_goes_and_every_view_says_so() {
     assert_eq!((names(&rig, "attempts"), names(&rig, "checks")), (Vec::new(), Vec::new()));
     assert_eq!(names(&rig, "evidence"), Vec::<String>::new());
     assert_eq!((1..=3).map(|attempt| lines_of(&rig, attempt)).sum::<usize>(), 0);
-    assert_eq!(refs(&rig), Vec::<String>::new(), "the person's branch has all of it");
+    assert_eq!(refs(&rig), [BRANCH], "the result's branch is the person's to delete");
     let told = &rig.events_of("cleaned")[0];
     assert_eq!(
         (&told["details"]["run"], &told["details"]["parts"]),
@@ -245,8 +251,7 @@ fn nothing_is_taken_from_a_run_beside_it() {
         (&"in_flight".into(), &"in_flight".into())
     );
     assert_eq!(contents(&rig.state().join("attempts/00000003")), before, "nothing of the run in flight is touched");
-    let left: Vec<String> =
-        mine.into_iter().filter(|name| !name.contains(&first) && name != "refs/heads/rekindle/build").collect();
+    let left: Vec<String> = mine.into_iter().filter(|name| !name.contains(&first)).collect();
     assert_eq!((refs(&rig), rig.git(&["rev-parse", "HEAD"])), (left, kept));
     rig.until("the coordinator to remove the lines", || (lines_of(&rig, 1) + lines_of(&rig, 2) == 0).then_some(()));
     std::fs::write(rig.outside("go"), "").expect("go");
@@ -308,7 +313,7 @@ fn killed_anywhere_and_given_again_it_ends_with_nothing_half_gone() {
             assert_eq!(done["complete"], true, "{point}: {done}");
             assert_eq!(
                 (names(&rig, "attempts"), names(&rig, "checks"), refs(&rig)),
-                (Vec::new(), Vec::new(), Vec::new()),
+                (Vec::new(), Vec::new(), vec![BRANCH.to_owned()]),
                 "{point}"
             );
             assert!(rig.rekindle(&["logs"]).err.contains("removed by retention"), "{point}");

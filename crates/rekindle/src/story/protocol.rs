@@ -77,7 +77,8 @@ fn cleaned_words(cleaned: &Cleaned) -> String {
     let parts: Vec<&str> = cleaned.parts.iter().map(|part| part.words()).collect();
     let of = cleaned.run.as_ref().map(|run| format!(" of run {run}")).unwrap_or_default();
     let given_up = if cleaned.discarded { ", given up by the operator" } else { "" };
-    format!("removed{of}: {}; {} freed{given_up}", parts.join(", "), size::format(cleaned.bytes))
+    let freed = if cleaned.bytes > 0 { format!("; {} freed", size::format(cleaned.bytes)) } else { String::new() };
+    format!("{}{of}{freed}{given_up}", parts.join(", "))
 }
 
 fn verdict(given: &GivenVerdict) -> Parts {

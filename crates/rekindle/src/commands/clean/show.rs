@@ -45,12 +45,10 @@ struct RunJson<'a> {
 
 pub(super) fn planned(json: bool, context: &Context, survey: &Survey, plan: &Plan) -> Result<()> {
     if json {
-        let run = |item: &'_ Item| -> (String, Vec<Part>, u64) { (item.run.clone(), item.parts.clone(), item.bytes) };
-        let rows: Vec<_> = plan.items.iter().map(run).collect();
-        let runs = plan.items.iter().zip(&rows).map(|(item, (run, removed, bytes))| RunJson {
-            run,
-            removed,
-            bytes: *bytes,
+        let runs = plan.items.iter().map(|item| RunJson {
+            run: &item.run,
+            removed: &item.parts,
+            bytes: item.bytes,
             lines: 0,
             refs: 0,
             worktrees: 0,
