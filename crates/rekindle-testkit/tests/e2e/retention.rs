@@ -200,7 +200,7 @@ fn work_that_is_in_no_branch_of_the_persons_stays_until_it_is_given_up() {
 #[test]
 fn a_run_that_failed_or_goes_on_keeps_its_work() {
     let rig = with_agent(
-        "echo half > half.txt\n[ $REKINDLE_TASK = T1 ] || exit 1\necho one > one.txt\nrekindle task done T1\n",
+        "[ $REKINDLE_TASK = T1 ] || { echo half > half.txt; exit 1; }\necho one > one.txt\nrekindle task done T1\n",
     );
     assert_eq!(rig.run().end().code, Some(3));
     rig.ok(&["land", "--partial"]);
@@ -477,14 +477,19 @@ fn a_run_cleans_up_after_earlier_ones_by_itself_unless_it_is_told_not_to() {
 #[test]
 fn a_complete_run_leaves_no_branch_and_no_worktree_of_its_own() {
     let rig = with_agent(
-        "[ $REKINDLE_TASK = T1 ] || { echo half > half.txt; git add -A; git commit -qm half; exit 1; }\necho one > one.txt\nrekindle task done T1\n",
+        "[ $REKINDLE_TASK = T1 ] || {\n\
+         echo committed > committed.txt; git add -A; git -c user.name=a -c user.email=a@a commit -qm half\n\
+         echo half > half.txt; touch \"$OUTSIDE/began\"; $FAKE wait \"$OUTSIDE/never\"; }\n\
+         echo one > one.txt\nrekindle task done T1\n",
     );
-    assert_eq!(rig.run().end().code, Some(3));
-    assert!(rig.state().join("worktrees/T2").exists(), "a failed task keeps its files");
-    rig.ok(&["task", "skip", "T2", "not needed"]);
-    assert_eq!(rig.rekindle(&["resume"]).code, Some(0), "{}", rig.story());
+    let run = rig.run();
+    rig.until("the second agent", || rig.outside("told/began").exists().then_some(()));
+    rig.ok(&["task", "skip", "T2"]);
+    let ended = run.end();
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", rig.story());
     tidy(&rig);
-    assert!(rig.ok(&["salvage", "T2"]).contains("half.txt"), "what it had is in a snapshot");
+    let kept = rig.ok(&["salvage", "T2"]);
+    assert!(kept.contains("half.txt") && kept.contains("committed.txt"), "what it had is in a snapshot: {kept}");
     rig.audit();
 }
 
