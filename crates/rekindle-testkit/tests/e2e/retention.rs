@@ -296,7 +296,7 @@ fn injected(rig: &Rig, calls: &str, how: &str) -> Ended {
 fn killed_anywhere_and_given_again_it_ends_with_nothing_half_gone() {
     let rig = landed();
     let pristine = rig.outside("pristine");
-    copy(&rig.root().to_owned(), &pristine);
+    copy(rig.root(), &pristine);
     let steps = [
         ("unlinkat", &[1, 2, 9, 25][..]),
         ("pwrite64", &[1, 3, 6]),
