@@ -21,7 +21,7 @@ mod task;
 pub use attempt::AttemptEvent;
 pub use body::Body;
 pub use facts::{
-    Added, AgentCompacted, AgentSaid, AgentStalled, AttemptsLost, ClockSeen, CompactionNear, CompactionOver,
+    Added, AgentCompacted, AgentSaid, AgentStalled, AttemptsLost, Cleaned, ClockSeen, CompactionNear, CompactionOver,
     EnvironmentsDiffer, Finish, GateClosed, HandedOn, HealthSeen, Held, Landed, Pause, Recovery, Resume, SessionClosed,
     TeamStanding, UsageLeft, WorkBranch,
 };

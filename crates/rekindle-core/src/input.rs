@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::activity::{Measure, StreamEvent, Transcript, UnderWay};
-use crate::event::{AgentSaid, ClockSeen, Landed, PauseReason, UsageLeft, WorkBranch};
+use crate::event::{AgentSaid, Cleaned, ClockSeen, Landed, PauseReason, UsageLeft, WorkBranch};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, RunId, TaskId};
 use crate::limits::Limits;
 use crate::plan::Plan;
@@ -352,6 +352,8 @@ pub enum Order {
     PullRequest(Box<PullRequestChange>),
     /// Make rework of what was said about the pull request.
     Feedback(Box<Feedback>),
+    /// Put down what is removed of a run that is over.
+    Clean(Cleaned),
     /// Act on orders whose moment is over, where no coordinator does.
     ActOnDue,
 }

@@ -30,6 +30,7 @@ pub mod refusal;
 pub mod reload;
 pub mod render;
 pub mod report;
+pub mod retention;
 pub mod review;
 pub mod role;
 pub mod signal;

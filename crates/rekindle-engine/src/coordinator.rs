@@ -20,10 +20,12 @@ use rekindle_core::ids::AttemptId;
 use rekindle_core::input::Input;
 use rekindle_core::limits::Limits;
 use rekindle_core::plan::Isolation;
+use rekindle_core::retention::Rules;
 use rekindle_core::role::Role;
 use rekindle_core::state::{Run, RunPhase, State};
 use rekindle_core::time::Time;
 
+use crate::clean::{Background, Place};
 use crate::clock::{self, Clock};
 use crate::control;
 use crate::descriptors;
@@ -78,6 +80,8 @@ pub struct Setup {
     pub forget_lost: bool,
     /// The state directory, where it had to be opened before it could be read.
     pub opened: Option<Opened>,
+    /// What is removed of earlier runs beside this one; nothing where only a person cleans.
+    pub retention: Option<Rules>,
 }
 
 /// A state directory that is held and whose store is open and whole, before anything is decided about its run.
@@ -156,6 +160,8 @@ pub struct Coordinator {
     urgent: Urgent,
     /// What a person was last told about a store that refuses.
     told: Option<Notice>,
+    /// After the messages, which it sends, and before the lock, under which it writes.
+    _cleaning: Background,
     lock: state_dir::CoordinatorLock,
 }
 
@@ -216,7 +222,10 @@ impl Coordinator {
             gaps: report.gaps.clone(),
             repaired: report.repaired.is_some() || report.replayed > 0,
         })?;
+        let place = Place { state_dir: setup.dir.path().to_owned(), root: setup.workspace };
+        let cleaning = Background::start(&store, place, setup.retention, sender.clone());
         Ok(Self {
+            _cleaning: cleaning,
             turns,
             next,
             messages,

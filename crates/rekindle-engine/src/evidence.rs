@@ -114,6 +114,30 @@ pub fn read(state_dir: &Path, name: &str) -> Option<String> {
     (blake3::hash(&bytes) == wanted).then(|| String::from_utf8(bytes).ok())?
 }
 
+/// Those of some outputs that are there, with their size.
+pub fn there(state_dir: &Path, names: &[String]) -> Vec<(PathBuf, u64)> {
+    let path = |name: &String| Some(state_dir.join(DIR).join(blake3::Hash::from_hex(name).ok()?.to_hex().as_str()));
+    let found = names.iter().filter_map(path).filter_map(|path| {
+        let about = path.symlink_metadata().ok().filter(std::fs::Metadata::is_file)?;
+        Some((path, about.len()))
+    });
+    found.collect()
+}
+
+/// How much some outputs take.
+pub fn bytes(state_dir: &Path, names: &[String]) -> u64 {
+    there(state_dir, names).iter().map(|(_, bytes)| bytes).sum()
+}
+
+/// Removes outputs; returns those that could not be removed.
+pub fn remove(state_dir: &Path, names: &[String]) -> Vec<(PathBuf, io::Error)> {
+    let remove = |(path, _): (PathBuf, u64)| {
+        let error = std::fs::remove_file(&path).err().filter(|error| error.kind() != io::ErrorKind::NotFound)?;
+        Some((path, error))
+    };
+    there(state_dir, names).into_iter().filter_map(remove).collect()
+}
+
 /// Puts outputs back in the place of what the state kept of them, as far as they are there.
 pub fn fill(state_dir: &Path, evidence: &mut Evidence) {
     let mut room = SHOWN_BYTES;

@@ -3,6 +3,7 @@
 pub mod agents;
 pub mod alert;
 pub mod caps;
+pub mod clean;
 pub mod clock;
 pub mod control;
 pub mod coordinator;

@@ -14,7 +14,9 @@ pub mod sqlite;
 
 pub use chain::Hash;
 pub use memory::MemoryStore;
-pub use sqlite::{Lag, OpenReport, Options, Repaired, SpoolGap, SqliteReader, SqliteStore, lag, sqlite_version};
+pub use sqlite::{
+    Lag, OpenReport, Options, RemovedLines, Repaired, SpoolGap, SqliteReader, SqliteStore, lag, sqlite_version,
+};
 
 /// Largest sum of events and lines in one batch: far above any real step, far below what would stall the writer for seconds.
 pub const MAX_BATCH_BYTES: usize = 64 * 1024 * 1024;

@@ -210,6 +210,8 @@ pub trait World {
     fn polls(&mut self) -> bool {
         false
     }
+    /// The run is complete: the workspaces that are left of it go, with their branches. What is in them is kept first.
+    fn tidy(&mut self) {}
     /// Waits until what was started beside the driver and must not be cut off has ended.
     fn finish(&mut self) {}
     /// An attempt is being watched from now on.

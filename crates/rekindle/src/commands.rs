@@ -6,6 +6,7 @@ pub(crate) mod attach;
 pub(crate) mod audit;
 pub(crate) mod chaos;
 pub(crate) mod checkpoint;
+pub(crate) mod clean;
 pub(crate) mod completions;
 pub(crate) mod context;
 pub(crate) mod demo;

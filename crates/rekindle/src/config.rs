@@ -10,6 +10,7 @@ mod landing;
 mod places;
 mod plan_layer;
 mod program;
+mod retention;
 mod roles;
 #[cfg(test)]
 mod tests;

@@ -57,6 +57,8 @@ pub(crate) struct Picture {
     pub now: Time,
     /// What it made, where it works on a branch of its own.
     pub result: Option<Arc<RunResult>>,
+    /// That its output was removed.
+    pub removed: Option<String>,
     /// What each task waits for, worked out when somebody asks.
     pub waits: OnceLock<BTreeMap<TaskId, WaitsFor>>,
 }
@@ -77,6 +79,7 @@ impl Picture {
             seq: 0,
             now: clock::wall(),
             result: None,
+            removed: run.output_removed()?,
             waits: OnceLock::new(),
         })
     }
@@ -217,6 +220,7 @@ impl RunReader {
         let result = made(&mut self.made, &self.project, &run.row, &tasks);
         let picture = Picture {
             outputs: output::read(&run, &tasks, &attempts, outputs.as_ref())?,
+            removed: run.output_removed()?,
             tasks,
             attempts,
             questions,

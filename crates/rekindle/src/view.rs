@@ -12,9 +12,11 @@ use std::path::Path;
 
 use rekindle_core::ids::{AgentName, AttemptId, TaskId};
 use rekindle_core::plan::nearest::nearest;
+use rekindle_core::retention::Part;
 use rekindle_core::time::Time;
 use rekindle_core::view::{AttemptRow, QuestionRow, RunRow, TaskRow};
 use rekindle_engine::caps::{self, Held};
+use rekindle_engine::clean;
 use rekindle_engine::evidence;
 use rekindle_engine::last_output::{self, LastOutput};
 use rekindle_engine::state_dir::{Owner, StateDir};
@@ -25,6 +27,7 @@ use serde::de::DeserializeOwned;
 use crate::error::{CliError, Result};
 use crate::patience;
 use crate::project::Project;
+use crate::ui::date_time;
 
 pub(crate) use spent::Spent;
 
@@ -122,6 +125,12 @@ impl View {
     /// Events of every run after a place, oldest first.
     pub(crate) fn events_page(&self, after: u64, limit: usize) -> Result<Vec<StoredEvent>> {
         Ok(self.reader.as_ref().map_or(Ok(Vec::new()), |reader| reader.events(after, limit))?)
+    }
+
+    /// Whether snapshots of any run were removed.
+    pub(crate) fn work_removed(&self) -> Result<bool> {
+        let Some(reader) = &self.reader else { return Ok(false) };
+        Ok(clean::recorded(reader)?.iter().any(|cleaned| cleaned.parts.contains(&Part::Work)))
     }
 
     /// The newest run, if there ever was one.
@@ -285,6 +294,25 @@ impl RunView<'_> {
             return Err(CliError::usage(format!("no agent has been started for task {name}")).hint("rekindle status"));
         }
         self.agent(name)
+    }
+
+    /// That agents' output of the run was removed, and when; nothing where it was not.
+    pub(crate) fn output_removed(&self) -> Result<Option<String>> {
+        let events = self.reader.events_of(&[clean::CLEANED], 0, PAGE)?;
+        let mut found = None;
+        for event in &events {
+            let of_run = clean::cleaned(std::slice::from_ref(event)).any(|cleaned| {
+                let ours = cleaned.run.as_ref().is_some_and(|run| run.as_str() == self.row.id);
+                ours && cleaned.parts.contains(&Part::Output)
+            });
+            found = if of_run { Some(Time(event.time_ms)) } else { found };
+        }
+        let Some(at) = found else { return Ok(None) };
+        // A run that went on has output again.
+        if self.attempts()?.iter().any(|attempt| attempt.started_at > at) {
+            return Ok(None);
+        }
+        Ok(Some(format!("the output of run {} was removed by retention at {}", self.row.id, date_time(at))))
     }
 
     /// The last lines of one attempt, oldest first.

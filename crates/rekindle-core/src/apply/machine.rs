@@ -20,7 +20,10 @@ pub(super) fn apply(state: &mut State, event: &Event, fact: &MachineEvent) {
         MachineEvent::BreakerOpened { cli, until } => {
             state.breakers.insert(cli.clone(), Breaker { failed_starts: 0, until: Some(*until) });
         }
-        MachineEvent::SetupStarted { .. } | MachineEvent::SetupFinished { .. } | MachineEvent::SetupFailed { .. } => {}
+        MachineEvent::SetupStarted { .. }
+        | MachineEvent::SetupFinished { .. }
+        | MachineEvent::SetupFailed { .. }
+        | MachineEvent::Cleaned(_) => {}
         MachineEvent::HealthOrdered {} => state.health.checking = true,
         MachineEvent::HealthChecked(seen) => {
             state.health.checking = false;

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::apply::WORDS_OF_FAILURE;
 use crate::cause::Cause;
-use crate::event::{Landed, PersonEvent, ReviewEvent, RunEvent, TaskEvent};
+use crate::event::{Cleaned, Landed, MachineEvent, PersonEvent, ReviewEvent, RunEvent, TaskEvent};
 use crate::ids::{AttemptId, QuestionId, TaskId};
 use crate::input::Order;
 use crate::state::{RunPhase, Task, TaskState, Word};
@@ -41,6 +41,7 @@ pub(super) fn ordered(step: &mut OpenStep<'_>, order: Order) -> Reply {
         Order::Landed(landed) => land(step, landed),
         Order::PullRequest(change) => pull_request::change(step, *change),
         Order::Feedback(feedback) => pull_request::feedback(step, *feedback),
+        Order::Clean(cleaned) => clean(step, cleaned),
         Order::Note { text } => {
             step.emit_run(PersonEvent::NoteRecorded { text });
             Reply::Accepted
@@ -59,6 +60,16 @@ fn land(step: &mut OpenStep<'_>, landed: Landed) -> Reply {
         return Reply::Already;
     }
     step.emit_run(RunEvent::Landed(landed));
+    Reply::Accepted
+}
+
+/// Something of a run goes. Whoever asks has looked before: here it is made sure that the run has not gone on meanwhile.
+fn clean(step: &mut OpenStep<'_>, cleaned: Cleaned) -> Reply {
+    let current = step.state.run.as_ref().filter(|run| cleaned.run.as_ref() == Some(&run.id));
+    if let Some(run) = current.filter(|run| !matches!(run.phase, RunPhase::Finished(_))) {
+        return Reply::Refused { reason: format!("run {} is not over: nothing of it is removed", run.id) };
+    }
+    step.emit_run(MachineEvent::Cleaned(cleaned));
     Reply::Accepted
 }
 

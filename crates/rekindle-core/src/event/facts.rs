@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 use super::{Outcome, PauseReason};
 use crate::activity::{Transcript, UnderWay};
 use crate::cause::Cause;
-use crate::ids::{AttemptId, QuestionId, TaskId};
+use crate::ids::{AttemptId, QuestionId, RunId, TaskId};
 use crate::plan::PlanTask;
 use crate::progress::Progress;
 use crate::report::CheckResult;
+use crate::retention::Part;
 use crate::review::{FailedEnvironment, Stage};
 use crate::time::Time;
 
@@ -167,6 +168,20 @@ pub struct Landed {
     pub tip: String,
     /// `merge`, `squash` or `rebase`.
     pub form: String,
+}
+
+/// What retention, or the person, removed of what a run had left. It is on record before it goes for good.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cleaned {
+    /// The run; none for copies that belong to no run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    pub parts: Vec<Part>,
+    /// Bytes that this frees in the state directory.
+    pub bytes: u64,
+    /// The person gave work up that was in no branch of theirs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub discarded: bool,
 }
 
 /// Attempts whose bundles exist and whose events are gone.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ClockSeen, HealthSeen, Held, UsageLeft};
+use super::{Cleaned, ClockSeen, HealthSeen, Held, UsageLeft};
 use crate::time::Time;
 
 /// What was seen of the surroundings.
@@ -32,6 +32,8 @@ pub enum MachineEvent {
     SetupFailed {
         reason: String,
     },
+    /// Something that runs had left was removed.
+    Cleaned(Cleaned),
     /// The plan's health commands are to be run.
     HealthOrdered {},
     HealthChecked(HealthSeen),

@@ -134,6 +134,7 @@ names! {
         SetupStarted "setup_started"
         SetupFinished "setup_finished"
         SetupFailed "setup_failed"
+        Cleaned "cleaned"
         HealthOrdered "health_ordered"
         HealthChecked "health_checked"
         UsageAsked "usage_asked"

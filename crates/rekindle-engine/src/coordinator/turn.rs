@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rekindle_core::decide::Reply;
-use rekindle_core::event::WorkBranch;
+use rekindle_core::event::{Outcome, WorkBranch};
 use rekindle_core::ids::AttemptId;
 use rekindle_core::input::Input;
 use rekindle_core::limits::Limits;
@@ -248,6 +248,9 @@ impl<W: World, H: House> Loop<W, H> {
     /// Ends what was started, and writes the files for people a last time.
     pub fn finish(&mut self) -> Result<(), Error> {
         self.driver.world().finish();
+        if self.driver.state().run.as_ref().is_some_and(|run| run.phase == RunPhase::Finished(Outcome::Complete)) {
+            self.driver.world().tidy();
+        }
         let now = self.driver.world().now();
         let seq = stored_head(&*self.store)?;
         self.house.write_files(self.driver.state(), seq, now);

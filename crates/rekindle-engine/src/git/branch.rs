@@ -1,7 +1,7 @@
 //! The run's branch: where it begins, under which name, how it is found again, and how its result is taken. The user's
 //! checkout, index and HEAD are not touched.
 
-use super::names::{self, HEADS};
+use super::names::{self, HEADS, record};
 use super::refs::{Move, Moved, there};
 use super::{Error, Repo, Result, Work};
 
@@ -134,9 +134,4 @@ impl Repo {
         let call = self.call().args(["ls-tree", "--full-tree", "--name-only", "-z", commit, "--"]).arg(&path);
         Ok(!call.ok()?.is_empty())
     }
-}
-
-/// Where the newest commit of a run's branch is recorded a second time.
-fn record(run: &str) -> String {
-    format!("refs/rekindle-run/{}", names::part(run))
 }

@@ -51,6 +51,11 @@ pub(super) fn base(run: &str, key: &str) -> String {
     hidden(run, key, BASE)
 }
 
+/// Where the newest commit of a run's branch is recorded a second time.
+pub(super) fn record(run: &str) -> String {
+    format!("refs/rekindle-run/{}", part(run))
+}
+
 /// What a person found in a workspace when they took it into their own hands.
 pub(super) fn person(run: &str, key: &str) -> String {
     format!("refs/rekindle-person/{}/{}", part(run), part(key))

@@ -11,6 +11,8 @@ pub(super) enum Move<'a> {
     Create(&'a str, &'a str),
     /// It must hold the third.
     From(&'a str, &'a str, &'a str),
+    /// It must hold the second, and goes.
+    Delete(&'a str, &'a str),
     /// Whatever it holds: for refs that only this run writes, under its key's lock.
     Set(&'a str, &'a str),
 }
@@ -46,6 +48,7 @@ impl Repo {
             lines.push_str(&match one {
                 Move::Create(name, new) => format!("create {name} {new}\n"),
                 Move::From(name, new, old) => format!("update {name} {new} {old}\n"),
+                Move::Delete(name, old) => format!("delete {name} {old}\n"),
                 Move::Set(name, new) => format!("update {name} {new}\n"),
             });
         }

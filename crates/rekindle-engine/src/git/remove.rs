@@ -11,6 +11,9 @@ use super::snapshot::Place;
 use super::{Error, Left, Result, Work, held};
 use crate::save::move_if_there;
 
+/// How a worktree begins that is being deleted.
+pub(super) const MOVED_AWAY: &str = ".removed-";
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Removed {
     /// It is gone, or was never there.
@@ -39,13 +42,13 @@ impl Work {
                 // Commits of the agent's own git, which syncs nothing, must not go with the files that they hold.
                 self.repo.sync_to_disk()?;
                 // Out of its place in one step: half a worktree must never look like an agent's deletions.
-                let gone = self.worktrees().join(format!(".removed-{key}"));
+                let gone = self.worktrees().join(format!("{MOVED_AWAY}{key}"));
                 delete(&gone)?;
                 move_if_there(&path, &gone).map_err(|e| Error::io(&path, e))?;
             }
         }
         self.forget(&path)?;
-        delete(&self.worktrees().join(format!(".removed-{key}")))?;
+        delete(&self.worktrees().join(format!("{MOVED_AWAY}{key}")))?;
         self.drop_branch(key)?;
         held(&self.repo.locks.declared).remove(&format!("{}/{key}", self.run));
         Ok(Removed::Yes)
@@ -63,7 +66,7 @@ impl Work {
     }
 
     /// Deletes the workspace's branch if its commits are in the run's branch or in the last snapshot.
-    fn drop_branch(&self, key: &str) -> Result<()> {
+    pub(super) fn drop_branch(&self, key: &str) -> Result<()> {
         let name = names::work_branch(&self.run, key);
         let Some(tip) = self.repo.commit(&name)? else {
             return Ok(());
@@ -86,7 +89,7 @@ impl Work {
 }
 
 /// Deletes a directory of ours, with whatever an agent has made read-only in it.
-fn delete(path: &Path) -> Result<()> {
+pub(super) fn delete(path: &Path) -> Result<()> {
     if path.symlink_metadata().is_err() {
         return Ok(());
     }

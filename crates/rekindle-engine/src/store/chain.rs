@@ -181,6 +181,14 @@ pub fn meta_sum(key: &str, value: i64) -> i64 {
     canon.sum()
 }
 
+/// The checksum of the record that lines were removed.
+pub fn removed_sum(first: u64, last: u64) -> i64 {
+    let mut canon = Canon::new("removed");
+    canon.u64(first);
+    canon.u64(last);
+    canon.sum()
+}
+
 /// The checksum in front of a record of the shadow log.
 pub fn record_sum(bytes: &[u8]) -> u64 {
     let mut canon = Canon::new("record");

@@ -20,6 +20,7 @@ mod lag;
 mod open;
 mod pool;
 mod read;
+mod removed;
 mod repair;
 mod replay;
 mod schema;
@@ -30,6 +31,7 @@ mod writer;
 
 pub use lag::{Lag, lag};
 use pool::{Pool, Pooled};
+pub use removed::RemovedLines;
 use writer::{QUEUE, Reply, Request, Writer};
 
 /// The version of the database library that is built in.
@@ -140,6 +142,17 @@ impl SqliteStore {
     fn take_backup(&self, now_ms: i64) -> Result<PathBuf, Error> {
         self.syncer.sync_now().map_err(|e| connect::io_fault(&self.dir.shadow(), &e))?;
         self.pool.ask(|conn| backup::take(&self.dir, conn, now_ms, schema::MIGRATIONS))
+    }
+
+    /// Removes some of the log lines of an attempt that has ended, in one short transaction; none means that none is left.
+    pub fn remove_lines(&self, attempt: u64) -> Result<RemovedLines, Error> {
+        self.request(|reply| Request::RemoveLines(attempt, reply))
+    }
+
+    /// Gives the room that removed lines left back to the disk, where that is worth it; returns how many bytes. Appends wait
+    /// meanwhile, so no run may be driven.
+    pub fn compact(&self) -> Result<u64, Error> {
+        self.request(Request::Compact)
     }
 
     /// Hands a request to the writing thread and waits for its answer.

@@ -412,6 +412,10 @@ impl World for RealWorld {
         self.shared.jobs.wait();
     }
 
+    fn tidy(&mut self) {
+        workspaces::tidy(&self.shared);
+    }
+
     fn watch(&mut self, attempt: AttemptId) {
         let (key, record) = (BundleKey(attempt.0), self.records.get(&attempt));
         if self.shared.watch.add_adopted(key, &self.shared.bundle(attempt), record).is_err() {

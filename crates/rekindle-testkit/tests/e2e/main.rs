@@ -36,6 +36,7 @@ mod refusals;
 mod reload;
 mod reload_killed;
 mod reports;
+mod retention;
 mod review;
 mod rig;
 mod serve;

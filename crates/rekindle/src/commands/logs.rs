@@ -90,6 +90,9 @@ pub(crate) fn run(args: &LogsArgs, context: &Context) -> Result<Exit> {
         let task = args.whose.as_deref().unwrap_or_default();
         return Err(CliError::usage(format!("{task} has no attempt {number}")).hint(format!("rekindle status {task}")));
     }
+    if let Some(removed) = run.output_removed()? {
+        context.ui.say(&removed);
+    }
     if !args.json && !args.raw {
         context.ui.say(&zone_line(clock::wall()));
     }

@@ -145,6 +145,9 @@ fn list(
     }
     let Some(last) = found.last() else {
         context.ui.say("there is no snapshot: no agent left anything that differs from what is committed");
+        if removed_any(context) {
+            context.ui.say("snapshots of earlier runs were removed by retention: rekindle events --kind cleaned");
+        }
         return Ok(Exit::Success);
     };
     let columns = [
@@ -178,6 +181,11 @@ fn list(
         number(last).unwrap_or(last.attempt)
     ));
     Ok(Exit::Success)
+}
+
+/// Whether snapshots were removed. Without a store nobody knows.
+fn removed_any(context: &Context) -> bool {
+    View::open(&context.project).and_then(|view| view.work_removed()).unwrap_or(false)
 }
 
 fn restore(args: &SalvageArgs, context: &Context, repo: &Repo, one: &Leftover, number: Option<u64>) -> Result<Exit> {

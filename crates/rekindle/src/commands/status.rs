@@ -2,13 +2,16 @@
 
 mod one;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use clap::Args;
 use rekindle_core::ids::TaskId;
+use rekindle_core::size;
 use rekindle_core::team::Class;
 use rekindle_core::time::Time;
 use rekindle_core::view::{AttemptRow, QuestionRow, TaskRow};
+use rekindle_engine::clean;
 
 use super::Context;
 use crate::caps;
@@ -22,6 +25,9 @@ use crate::waits;
 
 /// Narrowest terminal on which what agents have used gets columns of its own.
 const USED_MIN_WIDTH: usize = 100;
+
+/// From here on a person may want to know how to make room.
+const LARGE_BYTES: u64 = 512 << 20;
 
 /// Show the state of the run, its tasks and its agents
 ///
@@ -84,10 +90,22 @@ pub(crate) fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
     for id in &wanted {
         one::show(&picture, id, context)?;
     }
+    context.ui.say(&disk_words(&context.project.state_dir));
+    if let Some(removed) = &picture.removed {
+        context.ui.say(removed);
+    }
     if !wanted.is_empty() || has_times(&picture) {
         context.ui.say(&zone_line(picture.now));
     }
     Ok(Exit::Success)
+}
+
+/// What the state takes of the disk.
+pub(crate) fn disk_words(state_dir: &Path) -> String {
+    let used = clean::used(state_dir);
+    let at_least = if used.whole { "" } else { "more than " };
+    let advice = if used.bytes >= LARGE_BYTES { "; free what is old: rekindle clean" } else { "" };
+    format!("the state takes {at_least}{} of disk{advice}", size::format(used.bytes))
 }
 
 /// Whether something is shown with the time at which it ends.

@@ -124,6 +124,9 @@ pub(crate) fn run(args: &WhyArgs, context: &Context) -> Result<Exit> {
     if chapters.is_empty() {
         context.ui.line("nothing was decided about it yet")?;
     }
+    if let Some(removed) = &picture.removed {
+        context.ui.say(removed);
+    }
     context.ui.say(&zone_line(picture.now));
     Ok(Exit::Success)
 }

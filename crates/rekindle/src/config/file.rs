@@ -157,12 +157,13 @@ impl Reader<'_> {
             (Shape::Command, DeValue::Array(_)) => return agents::words(self, key.leaf(), value).map(Value::Command),
             (Shape::Names, DeValue::Array(_)) => return agents::words(self, key.leaf(), value).map(Value::Names),
             (Shape::Switch, DeValue::Boolean(on)) => Ok(Value::Switch(*on)),
-            (Shape::Count { .. } | Shape::Duration { .. } | Shape::Memory, DeValue::Integer(number)) => {
-                match u64::from_str_radix(number.as_str(), number.radix()) {
-                    Ok(number) => key.from_count(number),
-                    Err(_) => Err(key.wrong_shape(&format!("`{number}`"))),
-                }
-            }
+            (
+                Shape::Count { .. } | Shape::Duration { .. } | Shape::Memory | Shape::Space { .. },
+                DeValue::Integer(number),
+            ) => match u64::from_str_radix(number.as_str(), number.radix()) {
+                Ok(number) => key.from_count(number),
+                Err(_) => Err(key.wrong_shape(&format!("`{number}`"))),
+            },
             // A number or a switch in quotes is a slip that is better told than guessed at.
             (Shape::Count { .. } | Shape::Switch, DeValue::String(_)) => Err(key.wrong_shape("a text")),
             (_, DeValue::String(text)) => key.from_text(text),

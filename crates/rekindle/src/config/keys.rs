@@ -20,6 +20,10 @@ pub(crate) enum Shape {
     },
     /// An amount of memory, `auto` or `none`.
     Memory,
+    /// An amount of disk space of at least so much, or `none`.
+    Space {
+        min_bytes: u64,
+    },
     Switch,
     /// Any text, nothing included.
     Text,
@@ -36,6 +40,8 @@ pub(crate) enum Value {
     /// A span of time in milliseconds.
     DurationMs(u64),
     Memory(Memory),
+    /// Bytes on a disk; nothing means no limit.
+    Space(Option<u64>),
     Switch(bool),
     Text(String),
     /// A program with its arguments; empty means none.
@@ -63,6 +69,9 @@ pub(crate) struct Key {
     /// Its default, as it would be written.
     pub default: &'static str,
 }
+
+/// Less room than this no run has: below it everything would go as soon as it has ended.
+const SPACE: Shape = Shape::Space { min_bytes: 1 << 20 };
 
 /// Less memory than this no agent's program starts in.
 const MEMORY_MIN_BYTES: u64 = 16 << 20;
@@ -144,6 +153,10 @@ pub(crate) const KEYS: &[Key] = &[
     key("notify.bell", Shape::Switch, "false"),
     key("notify.needs_you", Shape::Switch, "true"),
     key("notify.finished", Shape::OneOf(&Finished::NAMES), "local"),
+    key("retention.auto", Shape::Switch, "true"),
+    key("retention.days", Shape::Count { min: 1, max: 36_500 }, "30"),
+    key("retention.keep_runs", Shape::Count { min: 0, max: MANY }, "3"),
+    key("retention.max_bytes", SPACE, "10GiB"),
 ];
 
 pub(super) const AGENT_MEMORY: Key = key("memory_max", Shape::Memory, "auto");
@@ -179,6 +192,7 @@ impl Key {
             }
             Shape::Duration { .. } => self.from_duration(text),
             Shape::Memory => self.from_size(text),
+            Shape::Space { min_bytes } => self.from_space(text, min_bytes),
             Shape::Switch => match text.trim() {
                 "true" => Ok(Value::Switch(true)),
                 "false" => Ok(Value::Switch(false)),
@@ -211,7 +225,7 @@ impl Key {
                 format!("`{}` has no unit", self.name),
                 format!("write \"{number}s\" for seconds or \"{number}m\" for minutes"),
             )),
-            Shape::Memory => Err(Wrong::new(
+            Shape::Memory | Shape::Space { .. } => Err(Wrong::new(
                 format!("`{}` has no unit", self.name),
                 format!("write {} = \"{number}MiB\" or \"{number}GiB\"", self.leaf()),
             )),
@@ -225,6 +239,7 @@ impl Key {
             Shape::Count { .. } => ("a whole number", self.default.to_owned()),
             Shape::Duration { .. } => ("a duration", format!("\"{}\"", self.default)),
             Shape::Memory => ("an amount of memory", "\"4GiB\"".to_owned()),
+            Shape::Space { .. } => ("an amount of disk space", format!("\"{}\"", self.default)),
             Shape::Switch => ("true or false", self.default.to_owned()),
             Shape::Text | Shape::OneOf(_) => ("a text", format!("\"{}\"", self.default)),
             Shape::Names => ("a list of names", "[\"main\"]".to_owned()),
@@ -265,6 +280,24 @@ impl Key {
             Err(error) => {
                 let hint = format!("{}, or \"auto\" or \"none\"", error.hint());
                 Err(Wrong::new(format!("`{}` is wrong: {error}", self.name), hint))
+            }
+        }
+    }
+
+    #[expect(clippy::wrong_self_convention, reason = "the key reads a text; nothing is converted into a key")]
+    fn from_space(&self, text: &str, min_bytes: u64) -> Result<Value, Wrong> {
+        if text.trim() == "none" {
+            return Ok(Value::Space(None));
+        }
+        match size::parse(text) {
+            Ok(bytes) if bytes >= min_bytes => Ok(Value::Space(Some(bytes))),
+            Ok(_) => Err(Wrong::new(
+                format!("`{}` is less than any run takes", self.name),
+                format!("write at least \"{}\", or \"none\" for no limit", size::format(min_bytes).replace(' ', "")),
+            )),
+            Err(_) => {
+                let hint = format!("write {} = \"{}\", or \"none\" for no limit", self.leaf(), self.default);
+                Err(Wrong::new(format!("`{}` cannot be {}", self.name, quote(text)), hint))
             }
         }
     }
@@ -315,6 +348,8 @@ impl std::fmt::Display for Value {
             Self::Memory(Memory::Auto) => f.write_str("\"auto\""),
             Self::Memory(Memory::None) => f.write_str("\"none\""),
             Self::Memory(Memory::Bytes(bytes)) => write!(f, "\"{}\"", size::format(*bytes).replace(' ', "")),
+            Self::Space(None) => f.write_str("\"none\""),
+            Self::Space(Some(bytes)) => write!(f, "\"{}\"", size::format(*bytes).replace(' ', "")),
             Self::Switch(on) => write!(f, "{on}"),
             Self::Text(text) => write!(f, "{text:?}"),
             Self::Command(words) | Self::Names(words) => write!(f, "{words:?}"),

@@ -10,6 +10,7 @@ use rekindle_core::time::Time;
 use rekindle_core::view::{AttemptRow, Counts, HeldRow, TaskRow, WaitRow, WaitsFor};
 use rekindle_engine::agents::command;
 use rekindle_engine::caps::Held;
+use rekindle_engine::clean;
 use rekindle_engine::state_dir::Owner;
 use rekindle_engine::store::Lag;
 use serde::Serialize;
@@ -48,6 +49,10 @@ pub(crate) struct StatusJson {
     polling: Option<Refusal>,
     /// What holds agents to their caps on this machine.
     caps: CapsJson,
+    /// What the state directory takes of the disk.
+    disk_bytes: u64,
+    /// All of it was counted; otherwise it takes more.
+    disk_whole: bool,
 }
 
 impl StatusJson {
@@ -238,6 +243,8 @@ pub(crate) fn for_programs(
     json.questions += view.map_or(Ok(None), View::lost)?.iter().count();
     json.result = made;
     json.polling = view.and_then(View::polling);
+    let used = clean::used(&project.state_dir);
+    (json.disk_bytes, json.disk_whole) = (used.bytes, used.whole);
     Ok(json)
 }
 
@@ -281,6 +288,8 @@ fn whole(
         result: None,
         polling: None,
         caps: caps.into(),
+        disk_bytes: 0,
+        disk_whole: true,
     }
 }
 

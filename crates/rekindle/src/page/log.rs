@@ -89,7 +89,7 @@ pub(super) fn viewer(visit: &Visit<'_>, attempt: &AttemptRow, from: usize, lines
             }
             div.view tabindex="0" role="region" aria-label="Lines" data-keep="" {
                 ol.lines { @for (at, line) in lines.iter().enumerate() { (one(from + at + 1, line)) } }
-                @if lines.is_empty() { p.dim { "No line yet." } }
+                @if lines.is_empty() { p.dim { (visit.picture().ok().and_then(|picture| picture.removed.clone()).unwrap_or_else(|| "No line yet.".to_owned())) } }
             }
             button.new type="button" hidden data-keep="" {}
         }

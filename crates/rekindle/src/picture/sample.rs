@@ -151,6 +151,7 @@ impl Script {
             seq: self.events.len() as u64,
             now: Time(START.saturating_add(until)),
             result: None,
+            removed: None,
             waits: std::sync::OnceLock::new(),
         }
     }

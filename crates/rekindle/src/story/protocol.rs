@@ -1,9 +1,10 @@
 //! What reviewers, environments, health commands, parts, merges and allowances bring, in words.
 
 use rekindle_core::event::{
-    Added, Body, ClockSeen, EnvironmentsDiffer, HealthSeen, MachineEvent, ReviewEvent, UsageLeft,
+    Added, Body, Cleaned, ClockSeen, EnvironmentsDiffer, HealthSeen, MachineEvent, ReviewEvent, UsageLeft,
 };
 use rekindle_core::review::{DisagreementType, GivenVerdict, Rework, ReworkSource, Stage, Verdict};
+use rekindle_core::size;
 use rekindle_core::time::Time;
 
 use super::Parts;
@@ -63,12 +64,21 @@ pub(super) fn tell_machine(fact: &MachineEvent, now: Time) -> Parts {
         MachineEvent::SetupStarted { command } => ("SET UP", Tone::Dim, one_line(command)),
         MachineEvent::SetupFinished { took_ms } => ("SET UP", Tone::Dim, format!("finished in {}", elapsed(*took_ms))),
         MachineEvent::SetupFailed { reason } => ("SETUP FAILED", Tone::Error, reason.clone()),
+        MachineEvent::Cleaned(cleaned) => ("CLEANED", Tone::Dim, cleaned_words(cleaned)),
         MachineEvent::HealthOrdered {} => ("HEALTH", Tone::Dim, "the plan's health commands are run".to_owned()),
         MachineEvent::HealthChecked(seen) => health(seen),
         MachineEvent::UsageAsked {} => ("USAGE", Tone::Dim, "the usage command is asked".to_owned()),
         MachineEvent::UsageSeen(left) => usage(*left, now),
         MachineEvent::ClockMoved(seen) => ("CLOCK", Tone::Dim, clock(seen)),
     }
+}
+
+fn cleaned_words(cleaned: &Cleaned) -> String {
+    let parts: Vec<&str> = cleaned.parts.iter().map(|part| part.words()).collect();
+    let of = cleaned.run.as_ref().map(|run| format!(" of run {run}")).unwrap_or_default();
+    let given_up = if cleaned.discarded { ", given up by the operator" } else { "" };
+    let freed = if cleaned.bytes > 0 { format!("; {} freed", size::format(cleaned.bytes)) } else { String::new() };
+    format!("{}{of}{freed}{given_up}", parts.join(", "))
 }
 
 fn verdict(given: &GivenVerdict) -> Parts {

@@ -71,6 +71,10 @@ fn every_value_is_shown_with_where_it_came_from() {
     out| notify.bell                   false                    default
     out| notify.needs_you              true                     default
     out| notify.finished               "local"                  default
+    out| retention.auto                true                     default
+    out| retention.days                30                       default
+    out| retention.keep_runs           3                        default
+    out| retention.max_bytes           "10GiB"                  default
     exit 0
     "#);
 }

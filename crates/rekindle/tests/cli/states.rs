@@ -23,6 +23,7 @@ fn status_shows_the_run_and_what_to_do() {
     out| developer-T1  ended        2         6s  developer  T1 (completed)
     out| developer-T2  ended        1        21s  developer  T2 (exited_incomplete)
     err| hint: rekindle why T2; then rekindle task retry T2 or rekindle task skip T2
+    err| the state takes $SIZE of disk
     exit 0
     ");
 }

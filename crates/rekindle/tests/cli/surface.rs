@@ -33,6 +33,7 @@ fn the_help_shows_every_command_and_the_exit_codes() {
     out|   recover      Replace an agent now: stop it if it is running, and give its tasks to a new agent
     out|                with a full brief
     out|   salvage      List and restore snapshots of the files that agents left
+    out|   clean        Remove what old runs have left: output, snapshots, worktrees, damaged copies
     out|   task         List, report on and change tasks
     out|   tell         Send a message to a task's agent
     out|   attach       Work on a task yourself, in its agent's own session

@@ -181,13 +181,13 @@ pub fn meta(conn: &Connection, key: &str) -> Result<i64, Error> {
     }
 }
 
-/// The place of the last line; 0 when there is none.
+/// The last place that was given to a line, removed or not; 0 when there is none.
 pub fn last_line(conn: &Connection) -> Result<u64, Error> {
     let last: Option<i64> = conn
         .prepare_cached("SELECT max(seq) FROM line")
         .and_then(|mut query| query.query_row([], |row| row.get(0)))
         .map_err(fault)?;
-    Ok(last.unwrap_or(0).cast_unsigned())
+    Ok(last.unwrap_or(0).cast_unsigned().max(super::removed::last(conn)?))
 }
 
 /// The last lines, oldest first.

@@ -5,6 +5,8 @@
 //! Nothing is exchanged before the new database is complete, verified and synced under the name `repaired.db`. From
 //! then on that name means "finish the exchange", so a crash at any point is continued by the next opening.
 
+use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +17,7 @@ use super::check::{self, Depth};
 use super::connect::{self, fault, io_fault};
 use super::replay::{self, Offsets};
 use super::write::{Cursor, Sources, put_event, put_line, put_offset, put_snapshot};
-use super::{OpenReport, Repaired, SpoolGap, read, schema};
+use super::{OpenReport, Repaired, SpoolGap, read, removed, schema};
 use crate::state_dir::{StateDir, install, move_if_there, sync_dir};
 use crate::store::chain;
 use crate::store::{Error, Head};
@@ -159,14 +161,22 @@ fn salvage_log(tx: &Transaction<'_>, damaged: &Connection) -> Result<bool, Error
     tx.execute_batch("SAVEPOINT log").map_err(fault)?;
     let mut cursor = Cursor::read(tx)?;
     let mut sources = Sources::default();
+    // What was removed since the backup was taken is in it again, and goes again with the next cleaning.
+    let Ok(gone) = removed::all(damaged) else {
+        tx.execute_batch("ROLLBACK TO log; RELEASE log").map_err(fault)?;
+        return Ok(false);
+    };
+    let mut gone = gone.into_iter().filter(|places| *places.end() > cursor.last_line).collect::<VecDeque<_>>();
     let copied =
         read::each_line(damaged, "WHERE l.seq > ?1 ORDER BY l.seq", [read::stored(cursor.last_line)], |found| {
+            skip_removed(tx, &mut cursor, &mut gone, found.seq)?;
             if found.seq != cursor.last_line + 1 {
                 return Err(Error::Corrupt(format!("log line {} is missing", cursor.last_line + 1)));
             }
             put_line(tx, &mut cursor, &mut sources, &found.line)?;
             Ok(true)
         });
+    let copied = copied.and_then(|()| skip_removed(tx, &mut cursor, &mut gone, u64::MAX));
     match copied {
         Ok(()) => {
             offsets.into_iter().try_for_each(|offset| put_offset(tx, offset))?;
@@ -179,6 +189,24 @@ fn salvage_log(tx: &Transaction<'_>, damaged: &Connection) -> Result<bool, Error
             Ok(false)
         }
     }
+}
+
+/// Puts down which of the places up to one were removed from the damaged file.
+fn skip_removed(
+    tx: &Transaction<'_>,
+    cursor: &mut Cursor,
+    gone: &mut VecDeque<RangeInclusive<u64>>,
+    upto: u64,
+) -> Result<(), Error> {
+    while let Some(places) = gone.front()
+        && *places.start() <= cursor.last_line + 1
+        && *places.end() < upto
+    {
+        removed::put(tx, cursor.last_line + 1..=*places.end())?;
+        cursor.last_line = *places.end();
+        gone.pop_front();
+    }
+    Ok(())
 }
 
 /// Moves a waiting repaired database into place and the damaged files aside; returns where those are.

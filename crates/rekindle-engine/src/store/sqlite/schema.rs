@@ -12,7 +12,8 @@ use crate::store::Error;
 pub const APPLICATION_ID: i64 = 0x726b_6e64;
 
 /// Each entry moves the schema one version up; entries are never edited once released.
-pub const MIGRATIONS: &[&str] = &[include_str!("schema/0001.sql"), include_str!("schema/0002.sql")];
+pub const MIGRATIONS: &[&str] =
+    &[include_str!("schema/0001.sql"), include_str!("schema/0002.sql"), include_str!("schema/0003.sql")];
 
 /// The version a new database has.
 pub fn newest(migrations: &[&str]) -> i64 {

@@ -65,7 +65,7 @@ fn an_older_schema_is_migrated_after_a_verified_backup() {
     drop(store);
     let both = [schema::MIGRATIONS, &[NEXT]].concat();
     let opened = open::open(&dir, Options { now_ms: 77, ..Options::default() }, &both).expect("migrates");
-    assert_eq!(opened.report.migrated, Some((2, 3)));
+    assert_eq!(opened.report.migrated, Some((3, 4)));
     let x: i64 = opened.conn.query_row("SELECT x FROM later", [], |row| row.get(0)).expect("the new table");
     assert_eq!(x, 1);
     let kept = backup::list(&dir).expect("listed");
@@ -76,7 +76,7 @@ fn an_older_schema_is_migrated_after_a_verified_backup() {
     assert!(again.report.migrated.is_none() && again.report.repaired.is_none());
     drop(again);
     let Err(error) = SqliteStore::open(&dir, Options::default()) else { panic!("an older program opened it") };
-    assert!(matches!(error, Error::Newer { found: 3, known: 2, .. }), "{error}");
+    assert!(matches!(error, Error::Newer { found: 4, known: 3, .. }), "{error}");
 }
 
 #[test]
@@ -345,6 +345,97 @@ fn a_database_of_the_first_version_is_read_as_it_is_and_gets_its_index_from_the_
     assert_eq!(reader.events_of(&["any"], 0, 5).expect("none"), []);
     drop(reader);
     let (store, report) = SqliteStore::open(&dir, Options::default()).expect("a coordinator opens it");
-    assert_eq!(report.migrated, Some((1, 2)));
+    assert_eq!(report.migrated, Some((1, 3)));
     assert_eq!(store.kinds().expect("kinds"), Vec::<String>::new());
+}
+
+/// All lines of an attempt go, step by step.
+fn remove_all(store: &SqliteStore, attempt: u64) -> u64 {
+    let steps = std::iter::from_fn(|| Some(store.remove_lines(attempt).expect("a step")).filter(|step| step.lines > 0));
+    steps.map(|step| step.lines).sum()
+}
+
+#[test]
+fn removed_lines_are_no_damage_and_their_places_are_not_given_out_again() {
+    let (_parent, dir) = state();
+    let (store, _) = SqliteStore::open(&dir, Options::default()).expect("opens");
+    let lines = |from: u64, to: u64| (from..to).map(|n| line(n, &format!("needle {n} in the log"))).collect();
+    store.append(Batch { lines: lines(0, 3_000), ..events(3) }).expect("append");
+    until("the index", || store.pool.ask(|conn| read::meta(conn, text_index::INDEXED_UPTO)).expect("read") == 3_000);
+    // The second and the last attempt: gaps in the middle and at the end, more than one step each.
+    assert_eq!((remove_all(&store, 1), remove_all(&store, 2)), (1_000, 1_000));
+    assert_eq!(store.remove_lines(1).expect("nothing left"), RemovedLines::default());
+    assert_eq!(store.attempt_tail(2, 10).expect("read"), []);
+    let found = store.log_search("needle", None, 5_000).expect("searched");
+    assert_eq!((found.len(), found.iter().all(|found| found.line.attempt == 0)), (1_000, true));
+    let verified = store.verify(0).expect("verified");
+    assert_eq!((verified.problems, verified.lines), (Vec::<String>::new(), 1_000));
+    store.append(Batch { lines: vec![line(0, "after it")], ..Batch::default() }).expect("append");
+    assert_eq!(store.log_tail(None, 1).expect("read")[0].seq, 3_001, "no place is given twice");
+    store.backup(1).expect("a copy of it is good too");
+    drop(store);
+    let (store, report) = SqliteStore::open(&dir, Options { whole_check: true, ..Options::default() }).expect("opens");
+    assert_eq!((report.repaired, report.head.last_seq), (None, 3));
+    // Gaps that nobody made are still seen.
+    store.pool.ask(|_| Ok(())).expect("open");
+    drop(store);
+    let conn = Connection::open(dir.database()).expect("opens");
+    conn.execute("DELETE FROM line WHERE seq = 3001 - 3", []).expect("a removed place");
+    conn.execute("DELETE FROM line WHERE seq = 1", []).expect("deleted behind our back");
+    drop(conn);
+    let (_, report) = SqliteStore::open(&dir, Options { whole_check: true, ..Options::default() }).expect("repairs");
+    assert!(report.repaired.expect("damage").why.contains("log line 1 is missing"));
+}
+
+#[test]
+fn lines_that_go_before_they_are_indexed_leave_the_index_at_rest() {
+    let (_parent, dir) = state();
+    let opened = open::open(&dir, Options::default(), schema::MIGRATIONS).expect("opens");
+    let (mut cursor, mut sources) = (write::Cursor::read(&opened.conn).expect("read"), write::Sources::default());
+    for n in 0..10 {
+        write::put_line(&opened.conn, &mut cursor, &mut sources, &line(n * 3, "words")).expect("put");
+    }
+    assert_eq!(removed::step(&opened.conn, 0).expect("a step").lines, 10);
+    assert_eq!(text_index::step(&opened.conn, 0).expect("a step"), 10, "there is nothing left to index");
+    assert_eq!(removed::all(&opened.conn).expect("read"), [1..=10]);
+}
+
+#[test]
+fn a_damaged_database_is_repaired_with_its_removed_lines_left_out() {
+    let (_parent, dir) = state();
+    let (store, _) = SqliteStore::open(&dir, Options::default()).expect("opens");
+    let lines = |from: u64, to: u64| (from..to).map(|n| line(n, "words")).collect();
+    store.append(Batch { lines: lines(0, 30), ..events(3) }).expect("append");
+    store.backup(1).expect("a backup");
+    store.append(Batch { lines: lines(30, 60), ..events(3) }).expect("append");
+    assert_eq!(remove_all(&store, 1), 20);
+    drop(store);
+    let conn = Connection::open(dir.database()).expect("opens");
+    conn.execute("UPDATE task SET sum = 1", []).expect("no rows");
+    conn.execute("INSERT INTO task (run, key, ord, json, sum) VALUES ('r', 'T1', 0, '{}', 1)", []).expect("damage");
+    drop(conn);
+    let (store, report) =
+        SqliteStore::open(&dir, Options { whole_check: true, ..Options::default() }).expect("repairs");
+    assert!(report.repaired.is_some() && report.gaps.is_empty(), "{report:?}");
+    let left = |attempt| store.attempt_tail(attempt, 100).expect("read").len();
+    assert_eq!((left(0), left(1), left(2)), (20, 10, 20), "the backup still had ten of them");
+    assert_eq!(store.verify(0).expect("verified").problems, Vec::<String>::new());
+}
+
+#[test]
+fn the_room_of_removed_lines_is_given_back() {
+    let (_parent, dir) = state();
+    let (store, _) = SqliteStore::open(&dir, Options::default()).expect("opens");
+    let text = "x".repeat(8_000);
+    for n in 0..40 {
+        let lines = (0..20).map(|_| line(n % 2 * 3 + 1, &text)).collect();
+        store.append(Batch { lines, ..events(1) }).expect("append");
+    }
+    assert_eq!(store.compact().expect("compacted"), 0, "nothing is free");
+    assert_eq!(remove_all(&store, 1), 800);
+    let before = dir.database().metadata().expect("there").len();
+    assert!(store.compact().expect("compacted") > 4 << 20);
+    assert!(dir.database().metadata().expect("there").len() < before / 2);
+    assert_eq!(store.verify(0).expect("verified").problems, Vec::<String>::new());
+    store.append(events(1)).expect("and it goes on");
 }

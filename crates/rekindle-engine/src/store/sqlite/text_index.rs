@@ -25,15 +25,20 @@ pub fn step(conn: &Connection, upto: u64) -> Result<u64, Error> {
         conn.prepare_cached("SELECT seq, text FROM line WHERE seq > ?1 ORDER BY seq LIMIT ?2").map_err(fault)?;
     let mut insert = conn.prepare_cached("INSERT INTO line_text (rowid, text) VALUES (?1, ?2)").map_err(fault)?;
     let mut rows = query.query((stored(upto), limit_of(STEP_LINES))).map_err(fault)?;
-    let (mut reached, mut bytes) = (upto, 0);
+    let (mut reached, mut bytes, mut lines) = (upto, 0, 0);
     while bytes < STEP_BYTES
         && let Some(row) = rows.next().map_err(fault)?
     {
+        lines += 1;
         let seq: i64 = row.get(0).map_err(fault)?;
         let text: String = row.get(1).map_err(fault)?;
         insert.execute((seq, &text)).map_err(fault)?;
         bytes += text.len();
         reached = seq.cast_unsigned();
+    }
+    if bytes < STEP_BYTES && lines < STEP_LINES {
+        // Nothing comes after this one: the places behind it, if there are any, were removed before they were indexed.
+        reached = reached.max(read::last_line(conn)?);
     }
     put_meta(conn, INDEXED_UPTO, stored(reached))?;
     Ok(reached)

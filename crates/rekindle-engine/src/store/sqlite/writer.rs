@@ -16,7 +16,7 @@ use super::pool::{Identity, Pool};
 use super::shadow::Shadow;
 use super::text_index::{self, INDEXED_UPTO};
 use super::write::{self, Cursor, Sources};
-use super::{read, replay};
+use super::{RemovedLines, read, removed, replay};
 use crate::store::{Batch, Error, Receipt, Row, SpoolOffset, StoredEvent};
 
 /// Requests that may wait; each waiter is a thread, so this only bounds what a bug could pile up.
@@ -49,6 +49,8 @@ pub type Reply<T> = SyncSender<Result<T, Error>>;
 pub enum Request {
     Append(Batch, Reply<Receipt>),
     ReplaceRows(Vec<Row>, Reply<()>),
+    RemoveLines(u64, Reply<RemovedLines>),
+    Compact(Reply<u64>),
 }
 
 pub struct Writer {
@@ -133,6 +135,15 @@ impl Writer {
                     self.append_all(std::mem::take(&mut appends));
                     let answer = self.replace_rows(&rows);
                     drop(reply.send(answer));
+                }
+                Request::RemoveLines(attempt, reply) => {
+                    self.append_all(std::mem::take(&mut appends));
+                    let answer = self.guarded(|_, conn| removed::step(conn, attempt));
+                    drop(reply.send(answer));
+                }
+                Request::Compact(reply) => {
+                    self.append_all(std::mem::take(&mut appends));
+                    drop(reply.send(self.compact()));
                 }
             }
         }
@@ -233,6 +244,14 @@ impl Writer {
             return Ok(());
         }
         self.guarded(|_, conn| write::replace_rows(conn, rows))
+    }
+
+    fn compact(&mut self) -> Result<u64, Error> {
+        match (&self.broken, &self.conn) {
+            (Some(why), _) => Err(why.clone()),
+            (None, Some(conn)) => removed::compact(conn),
+            (None, None) => Err(Error::Closed),
+        }
     }
 
     /// The commit is durable whatever happens here; a shadow log that falls behind is brought up at a later commit.

@@ -289,6 +289,18 @@ pub(super) fn leave_in_background(shared: &Arc<Shared>, order: LeaveOrder) {
     let _kept_later = shared.in_background("leave", leave);
 }
 
+/// Removes the workspaces that a complete run has left: those of skipped tasks, and those whose removal was cut short. What could not be
+/// kept elsewhere stays.
+pub(super) fn tidy(shared: &Shared) {
+    let Some(work) = &shared.work else { return };
+    for key in work.own_worktrees() {
+        if let (Some(dir), Ok(task)) = (work.standing(&key), TaskId::new(&key)) {
+            shared.tear_down(&key, &dir, &task);
+        }
+    }
+    let _told_by_clean = work.tidy_up();
+}
+
 /// Merges accepted work beside the driver.
 pub(super) fn merge_in_background(shared: &Arc<Shared>, order: MergeOrder) {
     let (task, epoch) = (order.task.clone(), order.epoch);

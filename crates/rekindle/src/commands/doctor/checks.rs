@@ -6,6 +6,7 @@ use rekindle_engine::alert::webhook;
 use rekindle_engine::state_dir::{self, StateDir};
 use rekindle_engine::store::{Read, SqliteReader};
 
+use super::super::status::disk_words;
 use super::{Finding, Verdict};
 use crate::caps;
 use crate::config::{Config, FILE_NAME, find_program};
@@ -104,7 +105,8 @@ pub(super) fn state(project: &Project) -> Vec<Finding> {
         }
         Err(error) => return vec![trouble("state", error.into())],
     };
-    vec![ok("state", &dir.path().display().to_string()), store(&dir), coordinator(&dir)]
+    let disk = ok("state size", &disk_words(dir.path()));
+    vec![ok("state", &dir.path().display().to_string()), disk, store(&dir), coordinator(&dir)]
 }
 
 fn store(dir: &StateDir) -> Finding {

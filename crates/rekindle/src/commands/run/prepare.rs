@@ -8,6 +8,7 @@ use rekindle_core::ids::RunId;
 use rekindle_core::input::Input;
 use rekindle_core::plan::{FrontMatter, Plan};
 use rekindle_core::state::{Run, RunPhase};
+use rekindle_engine::clean;
 use rekindle_engine::clock;
 use rekindle_engine::control::wire::Request;
 use rekindle_engine::coordinator::{Opened, Setup};
@@ -33,6 +34,12 @@ const OWNER_LOOKS: u32 = 20;
 
 /// Between two of them: together they outlast the end of a killed process on a loaded machine.
 const OWNER_PAUSE_MS: u32 = 50;
+
+/// Looks at a state directory that is being cleaned: together ten minutes, enough to remove gigabytes.
+const CLEANING_LOOKS: u32 = 6_000;
+
+/// Between two of them.
+const CLEANING_PAUSE_MS: u32 = 100;
 
 /// How long it may take to say that it is there; a stopped one is not waited for long.
 const OWNER_PATIENCE: Duration = Duration::from_millis(200);
@@ -275,6 +282,7 @@ fn attach_to_owner(dir: &StateDir, known: Option<&Run>, plan: Option<&str>) -> R
 /// The coordinator that holds the directory. One that was just killed holds it until its last descriptor is closed: it is asked,
 /// and looked at again, before it is believed. One that is starting or stopped does not answer either, and is believed then.
 fn serving_owner(dir: &StateDir) -> Result<Option<Option<Owner>>> {
+    wait_for_cleaning(dir)?;
     let socket = ControlSocket::of_state_dir(dir.path());
     for _ in 0..OWNER_LOOKS {
         let Some(owner) = dir.owner()? else { return Ok(None) };
@@ -284,6 +292,18 @@ fn serving_owner(dir: &StateDir) -> Result<Option<Option<Owner>>> {
         ui::pause(OWNER_PAUSE_MS);
     }
     Ok(dir.owner()?)
+}
+
+/// Whoever cleans holds the directory as a coordinator does, and drives nothing: it is waited for.
+fn wait_for_cleaning(dir: &StateDir) -> Result<()> {
+    for _ in 0..CLEANING_LOOKS {
+        match dir.owner()? {
+            Some(Some(owner)) if owner.plan == clean::OWNER => ui::pause(CLEANING_PAUSE_MS),
+            _ => return Ok(()),
+        }
+    }
+    Err(CliError::refused("`rekindle clean` still holds the state directory")
+        .hint("wait until it is through, then try again"))
 }
 
 fn continue_unfinished(run: &Run, plan: &Plan, branch: Option<&str>) -> Result<()> {
@@ -342,6 +362,7 @@ fn setup(
         plan_path: plan_path.to_owned(),
         forget_lost: options.forget_lost,
         opened: None,
+        retention: config.cleans_by_itself().then(|| config.retention()),
         dir,
     })
 }

@@ -220,3 +220,50 @@ fn broken_toml_is_told_with_its_place() {
         assert!(first.message.starts_with("not valid TOML: "), "{toml:?}: {}", first.message);
     }
 }
+
+#[test]
+fn what_retention_cannot_be_is_said_with_what_to_write() {
+    let none = "write max_bytes = \"10GiB\", or \"none\" for no limit";
+    let cases = [
+        ("[retention]\nday = 3\n", "unknown key `day` in [retention]", "did you mean `days`?"),
+        (
+            "[retention]\ndays = 0\n",
+            "`retention.days` is 0, which is out of range",
+            "write a whole number from 1 to 36500",
+        ),
+        ("[retention]\ndays = \"30d\"\n", "`retention.days` is a whole number, not a text", "write days = 30"),
+        (
+            "[retention]\nkeep_runs = 10001\n",
+            "`retention.keep_runs` is 10001, which is out of range",
+            "write a whole number from 0 to 10000",
+        ),
+        ("[retention]\nkeep_runs = -1\n", "`retention.keep_runs` is a whole number, not `-1`", "write keep_runs = 3"),
+        ("[retention]\nauto = \"yes\"\n", "`retention.auto` is true or false, not a text", "write auto = true"),
+        ("[retention]\nmax_bytes = \"much\"\n", "`retention.max_bytes` cannot be `much`", none),
+        ("[retention]\nmax_bytes = \"-1GiB\"\n", "`retention.max_bytes` cannot be `-1GiB`", none),
+        ("[retention]\nmax_bytes = 5\n", "`retention.max_bytes` has no unit", "write max_bytes = \"5MiB\" or \"5GiB\""),
+        (
+            "[retention]\nmax_bytes = \"1K\"\n",
+            "`retention.max_bytes` is less than any run takes",
+            "write at least \"1MiB\", or \"none\" for no limit",
+        ),
+        (
+            "[retention]\nmax_bytes = true\n",
+            "`retention.max_bytes` is an amount of disk space, not true or false",
+            "write max_bytes = \"10GiB\"",
+        ),
+        ("retention = 3\n", "`retention` is a table, not a number", "write [retention]"),
+    ];
+    assert_each(&cases);
+}
+
+#[test]
+fn retention_is_read_as_it_is_written() {
+    let rules = |toml: &str| load(&format!("{AGENT}{toml}")).expect(toml).retention();
+    let day_ms = 24 * 3_600_000;
+    let usual = rules("");
+    assert_eq!((usual.older_than_ms, usual.keep_runs, usual.max_bytes), (30 * day_ms, 3, Some(10 << 30)));
+    let own = rules("[retention]\ndays = 1\nkeep_runs = 0\nmax_bytes = \"none\"\n");
+    assert_eq!((own.older_than_ms, own.keep_runs, own.max_bytes), (day_ms, 0, None));
+    assert!(!load(&format!("{AGENT}[retention]\nauto = false\n")).expect("read").cleans_by_itself());
+}

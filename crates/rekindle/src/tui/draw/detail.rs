@@ -103,7 +103,9 @@ fn log(app: &App, frame: &mut Frame<'_>, area: Rect) {
         (None, _) if app.task().is_some() => "no agent has worked on it yet",
         (None, _) => "choose a task to see its log",
         (_, None) => "reading…",
-        (_, Some(0)) => "it has said nothing yet",
+        (_, Some(0)) => {
+            app.picture.as_ref().and_then(|picture| picture.removed.as_deref()).unwrap_or("it has said nothing yet")
+        }
         _ => "",
     };
     if !words.is_empty() {

@@ -173,6 +173,7 @@ pub(super) fn fleet() -> Picture {
         seq: 99,
         now: NOW,
         result: Some(Arc::new(made())),
+        removed: None,
         waits: OnceLock::new(),
     }
 }
