@@ -2,6 +2,7 @@
 //! a living coordinator.
 
 mod beside;
+mod costs;
 mod kinds;
 mod spent;
 #[cfg(test)]
@@ -26,6 +27,7 @@ use crate::error::{CliError, Result};
 use crate::patience;
 use crate::project::Project;
 
+pub(crate) use costs::{CostGroup, Costs};
 pub(crate) use spent::Spent;
 
 /// Events or lines fetched at once: large enough to be quick, small enough to hold in memory.

@@ -23,6 +23,7 @@ pub(super) fn apply(state: &mut State, event: &Event, fact: &PersonEvent) {
                 options: options.clone(),
                 context: context.clone(),
                 takes_work: *takes_work,
+                is_budget: false,
                 answer: None,
                 asked_at: event.time,
             };

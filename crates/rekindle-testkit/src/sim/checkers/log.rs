@@ -64,7 +64,7 @@ impl Checkers {
     pub fn event(&mut self, setting: &Setting, event: &Event) {
         let verdict = self.before(setting, event).and_then(|()| self.protocol(setting, event));
         let verdict = verdict.and_then(|()| self.machine(event));
-        let verdict = verdict.and_then(|()| self.changes(event));
+        let verdict = verdict.and_then(|()| self.changes(event)).and_then(|()| self.budget(setting, event));
         self.judge(verdict);
         let word = event.task.as_ref().and_then(|id| self.replayed.tasks.get(id)).and_then(|task| task.workflow.word);
         self.remember(event);

@@ -459,6 +459,11 @@ fn matters(event: &StoredEvent) -> bool {
         )
         | Body::Machine(
             MachineEvent::SetupFailed { .. }
+            | MachineEvent::BudgetNotice(_)
+            | MachineEvent::BudgetReached(_)
+            | MachineEvent::BudgetAnswered(_)
+            | MachineEvent::QuietBegan { .. }
+            | MachineEvent::QuietEnded {}
             | MachineEvent::StartsHeld(_)
             | MachineEvent::StartsReleased {}
             | MachineEvent::BreakerOpened { .. },
