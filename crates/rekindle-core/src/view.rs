@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 use crate::budget::Spending;
 use crate::decide::turns;
 use crate::event::{
-    AttemptEvent, Body, Event, Landed, MachineEvent, Outcome, PauseReason, PersonEvent, RunEvent, SessionEvent, TaskEvent,
+    AttemptEvent, Body, Event, Landed, MachineEvent, Outcome, PauseReason, PersonEvent, RunEvent, SessionEvent,
+    TaskEvent,
 };
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, TaskId};
 use crate::plan::PlanTask;

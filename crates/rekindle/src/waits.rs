@@ -31,7 +31,8 @@ pub(crate) fn budgets(run: &RunRow, now: Time) -> Vec<(bool, String)> {
     let over = matches!(run.state.as_str(), "complete" | "failed");
     let lines = run.budget.lines(now).into_iter().map(|(state, line)| (state.warns(), format!("budget: {line}")));
     let quiet = run.budget.quiet_until.filter(|until| *until > now && !over);
-    let quiet = quiet.map(|until| (true, format!("quiet hours: {}; running agents continue", countdown("over", until, now))));
+    let quiet =
+        quiet.map(|until| (true, format!("quiet hours: {}; running agents continue", countdown("over", until, now))));
     lines.chain(quiet).collect()
 }
 

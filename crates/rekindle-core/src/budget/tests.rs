@@ -58,9 +58,7 @@ fn a_price_is_found_by_name_then_by_its_beginning_then_by_default() {
 #[test]
 fn a_limit_is_near_at_eighty_percent_and_reached_at_its_number() {
     let limit = Allowance { usd_micros: Some(20 * MICROS), tokens: Some(1_000), wall_ms: None };
-    let at = |usd: u64, tokens: u64| {
-        Standing::of(&Spent { usd_micros: usd, tokens, ..Spent::default() }, &limit).level
-    };
+    let at = |usd: u64, tokens: u64| Standing::of(&Spent { usd_micros: usd, tokens, ..Spent::default() }, &limit).level;
     assert_eq!(at(15_999_999, 0), Level::Fine);
     assert_eq!(at(16 * MICROS, 0), Level::Near);
     assert_eq!(at(0, 799), Level::Fine);
@@ -76,12 +74,12 @@ fn a_standing_is_said_in_words() {
     let limit = Allowance { usd_micros: Some(20 * MICROS), tokens: Some(5_000_000), wall_ms: Some(8 * 3_600_000) };
     let spent = Spent { usd_micros: 20_104_000, tokens: 1_234_567, wall_ms: 3_600_999, unpriced_tokens: 0 };
     let standing = Standing::of(&spent, &limit);
-    assert_eq!(
-        standing.words(),
-        "$20.10 of $20.00 (100 %), 1,234,567 of 5,000,000 tokens (24 %), 1h of 8h (12 %)"
-    );
+    assert_eq!(standing.words(), "$20.10 of $20.00 (100 %), 1,234,567 of 5,000,000 tokens (24 %), 1h of 8h (12 %)");
     assert_eq!(standing.at_level(), "$20.10 of $20.00");
-    assert_eq!((dollars(0), dollars(4_000), dollars(1_234_567_890)), ("$0.00".into(), "<$0.01".into(), "$1,234.57".into()));
+    assert_eq!(
+        (dollars(0), dollars(4_000), dollars(1_234_567_890)),
+        ("$0.00".into(), "<$0.01".into(), "$1,234.57".into())
+    );
 }
 
 #[test]

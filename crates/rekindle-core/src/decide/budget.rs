@@ -172,7 +172,8 @@ pub(super) fn ask(step: &mut OpenStep<'_>) {
         return;
     }
     let state = &*step.state;
-    let kept = ready(state, SOME_DAY).filter(|id| !admits_task(state, id, step.now) && silent(&state.tasks[*id].spending));
+    let kept =
+        ready(state, SOME_DAY).filter(|id| !admits_task(state, id, step.now) && silent(&state.tasks[*id].spending));
     let kept: Vec<TaskId> = kept.cloned().collect();
     for task in kept {
         put(step, Scope::Task, &task);
@@ -192,10 +193,13 @@ fn put(step: &mut OpenStep<'_>, scope: Scope, task: &TaskId) {
     };
     let text = format!("{name} is used up ({}): {rest}. How should it go on?", standing.at_level());
     let higher = Standing::of(&known.by(step.now), &limit.raised(known.raised + 1)).limits();
-    let options: Vec<String> =
-        Choice::ALL.into_iter().map(|choice| format!("{}: {}", choice.word(), option(choice, scope, task, &higher))).collect();
+    let options: Vec<String> = Choice::ALL
+        .into_iter()
+        .map(|choice| format!("{}: {}", choice.word(), option(choice, scope, task, &higher)))
+        .collect();
     let question = QuestionId(step.state.last_question + 1);
-    let choices = options.iter().enumerate().map(|(at, option)| format!("rekindle answer {question} {} ({option})", at + 1));
+    let choices =
+        options.iter().enumerate().map(|(at, option)| format!("rekindle answer {question} {} ({option})", at + 1));
     let alert = PersonEvent::PersonAlerted { text: text.clone(), choices: choices.collect() };
     let about = About { attempt: None, task: Some(task.clone()), epoch: Some(step.state.tasks[task].epoch) };
     let (attempt, context) = (AttemptId(0), standing.words());
@@ -251,7 +255,12 @@ pub(super) fn answered(step: &mut OpenStep<'_>, id: QuestionId, answer: &str) ->
     Some(Reply::Accepted)
 }
 
-fn settle(step: &mut OpenStep<'_>, id: QuestionId, answer: String, (scope, task, choice): (Scope, Option<&TaskId>, Choice)) {
+fn settle(
+    step: &mut OpenStep<'_>,
+    id: QuestionId,
+    answer: String,
+    (scope, task, choice): (Scope, Option<&TaskId>, Choice),
+) {
     let about = step.state.questions.get(&id).map(|question| question.task.clone());
     step.emit(About { attempt: None, task: about, epoch: None }, PersonEvent::QuestionAnswered { id, answer });
     emit(step, task, MachineEvent::BudgetAnswered(BudgetAnswered { scope, choice, question: Some(id) }));
@@ -278,7 +287,8 @@ fn withdraw(step: &mut OpenStep<'_>) {
 
 /// A person gives a task that they took back to an agent again, with as much again to spend. Whether it was one.
 pub(super) fn take_up(step: &mut OpenStep<'_>, id: &TaskId) -> bool {
-    let handed_back = step.state.tasks.get(id).is_some_and(|task| task.spending.handed_back && !task.state.is_terminal());
+    let handed_back =
+        step.state.tasks.get(id).is_some_and(|task| task.spending.handed_back && !task.state.is_terminal());
     if handed_back {
         let answered = BudgetAnswered { scope: Scope::Task, choice: Choice::Raise, question: None };
         step.emit_task(id, MachineEvent::BudgetAnswered(answered));
@@ -289,7 +299,7 @@ pub(super) fn take_up(step: &mut OpenStep<'_>, id: &TaskId) -> bool {
 /// Whether a person took the run back while one of its budgets is used up.
 pub(super) fn is_handed_back(state: &State) -> bool {
     let now = state.last_time;
-    SHARED.into_iter().any(|scope| {
-        spending(state, scope, None).is_some_and(|s| s.handed_back) && !admits_of(state, scope, None, now)
-    })
+    SHARED
+        .into_iter()
+        .any(|scope| spending(state, scope, None).is_some_and(|s| s.handed_back) && !admits_of(state, scope, None, now))
 }

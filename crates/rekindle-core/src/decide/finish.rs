@@ -49,9 +49,8 @@ pub fn standstill(state: &State) -> Standstill {
     // nothing behind them begins however ready it is.
     let slot_free = state.live_attempts().count() < state.limits.max_agents as usize;
     let (taken, wave, validating) = (Occupied::of(state), open_wave(state), validation_open(state));
-    let refused = |id: &TaskId| {
-        gate::waits_for_person(state, id, state.last_time) || !budget::admits(state, id, state.last_time)
-    };
+    let refused =
+        |id: &TaskId| gate::waits_for_person(state, id, state.last_time) || !budget::admits(state, id, state.last_time);
     let held_back = |id: &TaskId| {
         let later = state.run.as_ref().is_some_and(|run| run.plan.explicit_waves)
             && state.plan_task(id).is_some_and(|planned| planned.wave > wave);

@@ -3,7 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{About, OpenStep, budget, finish, gate, health, hold, reload, report, review, strategy, stream, team, usage};
+use super::{
+    About, OpenStep, budget, finish, gate, health, hold, reload, report, review, strategy, stream, team, usage,
+};
 use crate::cause::Cause;
 use crate::event::{AttemptEvent, Body, RunEvent};
 use crate::ids::{AgentName, AttemptId, Epoch, TaskId};

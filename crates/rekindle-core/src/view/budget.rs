@@ -92,9 +92,11 @@ impl BudgetRow {
     pub fn lines(&self, now: Time) -> Vec<(BudgetState, String)> {
         let limited = [Scope::Run, Scope::Day].into_iter().filter(|scope| !self.limits.of(*scope).is_none());
         let stands = limited.map(|scope| (scope, self.spending(scope), self.limits.of(scope)));
-        stands.map(|(scope, spending, limit)| {
-            (BudgetState::of(spending, limit, now), line(scope.name(), spending, limit, now))
-        }).collect()
+        stands
+            .map(|(scope, spending, limit)| {
+                (BudgetState::of(spending, limit, now), line(scope.name(), spending, limit, now))
+            })
+            .collect()
     }
 }
 

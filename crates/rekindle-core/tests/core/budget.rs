@@ -18,15 +18,14 @@ use rekindle_core::view::{self, WaitsFor};
 use crate::harness::{Story, exit_code, task};
 use crate::properties::{Move, play_with};
 
-const THREE: &str =
-    "---\nplan: demo\n---\n# Demo\n\n### T1: a\n- accept: `true`\n\n### T2: b\n- accept: `true`\n\n### T3: c\n- accept: `true`\n";
+const THREE: &str = "---\nplan: demo\n---\n# Demo\n\n### T1: a\n- accept: `true`\n\n### T2: b\n- accept: `true`\n\n### T3: c\n- accept: `true`\n";
 
 fn usd(dollars: u64) -> Allowance {
     Allowance { usd_micros: Some(dollars * MICROS), ..Allowance::default() }
 }
 
 fn story(budget: Budgets, max_agents: u32) -> Story {
-    Story::with(THREE, Limits { budget, max_agents, backoff_ms: 0, ..Limits::default() })
+    Story::with(THREE, Limits { budget, max_agents, backoff_ms: 0, validation_window_ms: 0, ..Limits::default() })
 }
 
 /// What an agent has used in all, as its stream tells it.
@@ -61,7 +60,10 @@ fn a_notice_comes_once_and_a_question_when_something_would_start() {
     assert!(used(&mut story, 1, 10, Some(7.99)).effects.is_empty());
     let near = used(&mut story, 1, 20, Some(8.0));
     assert_eq!(names(&near), ["agent_measured", "budget_notice"]);
-    assert!(matches!(&near.effects[..], [Effect::AlertPerson { text, .. }] if text.contains("$8.00 of $10.00")), "{near:?}");
+    assert!(
+        matches!(&near.effects[..], [Effect::AlertPerson { text, .. }] if text.contains("$8.00 of $10.00")),
+        "{near:?}"
+    );
     assert!(!names(&used(&mut story, 1, 30, Some(9.0))).contains(&"budget_notice".to_owned()));
     let reached = used(&mut story, 1, 40, Some(10.5));
     let told = ["agent_measured", "budget_reached", "question_asked", "budget_asked", "person_alerted"];
@@ -237,7 +239,9 @@ fn a_higher_limit_in_the_configuration_takes_the_question_back() {
     assert!(live(&story).is_empty());
     let limits = Limits { budget: Budgets { run: usd(100), ..Budgets::default() }, ..story.state.limits.clone() };
     story.coordinator(limits, Vec::new());
-    assert!(story.state.questions[&QuestionId(1)].answer.as_deref().is_some_and(|answer| answer.starts_with("withdrawn")));
+    assert!(
+        story.state.questions[&QuestionId(1)].answer.as_deref().is_some_and(|answer| answer.starts_with("withdrawn"))
+    );
     assert_eq!(live(&story), [2]);
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use rekindle_core::activity::{Failure, Measure, Problem, StreamEvent, Transcript, UnderWay, Usage};
-use rekindle_core::budget::{Allowance, Budgets, Calendar, Price};
 use rekindle_core::apply::apply;
+use rekindle_core::budget::{Allowance, Budgets, Calendar, Price};
 use rekindle_core::decide::{self, Reply};
 use rekindle_core::effect::Effect;
 use rekindle_core::event::{AgentSaid, Body, Event, PauseReason, TaskEvent, UsageLeft};

@@ -1,7 +1,7 @@
 //! What a story is about, drawn from its seed: a plan in the product's own language, the limits, the length of the trouble.
 
-use rekindle_core::ids::TaskId;
 use rekindle_core::budget::{Allowance, Budgets};
+use rekindle_core::ids::TaskId;
 use rekindle_core::limits::{Limits, Traits, UsageLimits};
 use rekindle_core::plan::{self, Plan};
 use rekindle_core::role::Role;

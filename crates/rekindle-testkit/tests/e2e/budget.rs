@@ -66,7 +66,8 @@ fn a_run_asks_when_its_budget_is_used_up_and_goes_on_when_it_is_raised() {
     let ended = run.end();
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", rig.story());
     assert!(told(&ended).contains("the budget of the run is used up: $1.20 of $1.00"), "{ended:?}");
-    let kinds: Vec<usize> = ["budget_notice", "budget_reached", "budget_answered"].map(|kind| rig.events_of(kind).len()).into();
+    let kinds: Vec<usize> =
+        ["budget_notice", "budget_reached", "budget_answered"].map(|kind| rig.events_of(kind).len()).into();
     assert_eq!(kinds, [1, 2, 1], "{}", rig.story());
     let report = rig.ok(&["report", "--markdown", "-"]);
     assert!(report.contains("$0.60 for each of 4 proven tasks"), "{report}");
@@ -177,7 +178,11 @@ fn a_price_of_the_users_counts_where_the_program_tells_no_cost() {
     let ended = rig.start(&["run", "--no-wait", "plan.md"]).end();
     assert_eq!(ended.code, Some(4), "{ended:?}\n{}", rig.story());
     let budget = rig.status()["budget"].clone();
-    assert_eq!((budget["day"]["state"].as_str(), budget["day"]["spent"]["usd"].as_f64()), (Some("asks"), Some(1.0)), "{budget}");
+    assert_eq!(
+        (budget["day"]["state"].as_str(), budget["day"]["spent"]["usd"].as_f64()),
+        (Some("asks"), Some(1.0)),
+        "{budget}"
+    );
     assert!(budget["date"].as_str().is_some_and(|date| date.len() == 10), "{budget}");
 }
 

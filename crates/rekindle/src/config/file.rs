@@ -12,8 +12,8 @@ use toml::de::{DeTable, DeValue};
 
 use super::agents::{self, Agent};
 use super::keys::{KEYS, Key, Shape, Value, Wrong, sections};
-use super::{money, places};
 use super::{Layer, Origin};
+use super::{money, places};
 use crate::diagnostic::{Diagnostic, SourceSpan};
 use rekindle_core::plan::nearest::nearest;
 use rekindle_core::role::Role;
@@ -181,17 +181,17 @@ impl Reader<'_> {
             (Shape::Command, DeValue::Array(_)) => return agents::words(self, key.leaf(), value).map(Value::Command),
             (Shape::Names, DeValue::Array(_)) => return agents::words(self, key.leaf(), value).map(Value::Names),
             (Shape::Switch, DeValue::Boolean(on)) => Ok(Value::Switch(*on)),
-            (Shape::Limit(Unit::Usd), DeValue::Integer(number)) if number.radix() == 10 => key.from_text(number.as_str()),
+            (Shape::Limit(Unit::Usd), DeValue::Integer(number)) if number.radix() == 10 => {
+                key.from_text(number.as_str())
+            }
             (Shape::Limit(Unit::Usd), DeValue::Float(number)) => key.from_text(number.as_str()),
             (
                 Shape::Count { .. } | Shape::Duration { .. } | Shape::Memory | Shape::Limit(_),
                 DeValue::Integer(number),
-            ) => {
-                match u64::from_str_radix(number.as_str(), number.radix()) {
-                    Ok(number) => key.from_count(number),
-                    Err(_) => Err(key.wrong_shape(&format!("`{number}`"))),
-                }
-            }
+            ) => match u64::from_str_radix(number.as_str(), number.radix()) {
+                Ok(number) => key.from_count(number),
+                Err(_) => Err(key.wrong_shape(&format!("`{number}`"))),
+            },
             // A number or a switch in quotes is a slip that is better told than guessed at.
             (Shape::Count { .. } | Shape::Switch, DeValue::String(_)) => Err(key.wrong_shape("a text")),
             (_, DeValue::String(text)) => key.from_text(text),

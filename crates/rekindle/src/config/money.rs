@@ -64,7 +64,9 @@ fn amount(text: &str) -> Option<f64> {
 pub(super) fn shown(unit: Unit, limit: Option<u64>) -> String {
     match (unit, limit) {
         (_, None) => format!("\"{NO_LIMIT}\""),
-        (Unit::Usd, Some(micros)) => format!("{}.{:06}", micros / MICROS, micros % MICROS).trim_end_matches('0').to_owned() + "0",
+        (Unit::Usd, Some(micros)) => {
+            format!("{}.{:06}", micros / MICROS, micros % MICROS).trim_end_matches('0').to_owned() + "0"
+        }
         (Unit::Tokens, Some(tokens)) => tokens.to_string(),
         (Unit::Wall, Some(ms)) => format!("\"{}\"", duration::format(ms)),
     }
@@ -92,7 +94,8 @@ fn parts(text: &str) -> Option<(i8, i8)> {
 
 /// Reads all `[prices.MODEL]`; what is wrong goes to the reader.
 pub(super) fn prices(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>) -> BTreeMap<String, Price> {
-    let example = "write [prices.\"MODEL\"] with input = 1.25 and output = 10.0, dollars for a million tokens".to_owned();
+    let example =
+        "write [prices.\"MODEL\"] with input = 1.25 and output = 10.0, dollars for a million tokens".to_owned();
     let mut prices = BTreeMap::new();
     let Some(table) = value.get_ref().as_table() else {
         reader.problem(value.span(), format!("`prices` is a table of models, not {}", kind_of(value)), Some(example));
@@ -101,13 +104,21 @@ pub(super) fn prices(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>) -> B
     for (name, value) in table {
         let (span, name) = (name.span(), name.get_ref().as_ref());
         let Some(table) = value.get_ref().as_table() else {
-            reader.problem(value.span(), format!("`prices.{name}` is a table, not {}", kind_of(value)), Some(example.clone()));
+            reader.problem(
+                value.span(),
+                format!("`prices.{name}` is a table, not {}", kind_of(value)),
+                Some(example.clone()),
+            );
             continue;
         };
         for (key, value) in table.iter().filter(|(key, _)| !PRICE_KEYS.contains(&key.get_ref().as_ref())) {
             let message = format!("unknown key `{}` in [prices.{name}]", key.get_ref());
             match value.get_ref().is_table() {
-                true => reader.problem(key.span(), message, Some("quote a name with a dot: [prices.\"gpt-5.1\"]".to_owned())),
+                true => reader.problem(
+                    key.span(),
+                    message,
+                    Some("quote a name with a dot: [prices.\"gpt-5.1\"]".to_owned()),
+                ),
                 false => reader.unknown(key.span(), message, key.get_ref(), &PRICE_KEYS),
             }
         }
@@ -182,7 +193,9 @@ impl Config {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("known are {}", DAYS.join(", ")),
             };
-            return Err(CliError::usage(format!("`{day}` is no day of the week in quiet_hours.days ({origin})")).hint(hint));
+            return Err(
+                CliError::usage(format!("`{day}` is no day of the week in quiet_hours.days ({origin})")).hint(hint)
+            );
         }
         let (from_at, to_at) = match (parts(from), parts(to)) {
             (Some(from), Some(to)) => (from, to),

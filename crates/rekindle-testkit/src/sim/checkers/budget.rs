@@ -17,6 +17,17 @@ impl Checkers {
         Some(own.then(|| question.task.clone()))
     }
 
+    /// Whether a person is asked for nothing: no budget that a task needs is used up.
+    pub(super) fn asks_for_budget(&self, setting: &Setting, event: &Event) -> Verdict {
+        let limits = &setting.limits.budget;
+        let task = event.task.as_ref().and_then(|id| self.replayed.tasks.get(id));
+        let ledger = &self.replayed.budget;
+        let all = task.map(|task| (Scope::Task, &task.spending)).into_iter();
+        let mut all = all.chain([(Scope::Run, &ledger.run), (Scope::Day, &ledger.day)]);
+        let used_up = all.any(|(scope, spending)| !spending.admits(limits.of(scope), event.time));
+        require(used_up, Invariant::Budget, || format!("asked for a budget that is left: {}", line(event)))
+    }
+
     /// Open tasks that a person took back for want of budget.
     pub fn handed_back(&self) -> Vec<TaskId> {
         let open = self.replayed.tasks.iter().filter(|(_, task)| !task.state.is_terminal());

@@ -53,7 +53,11 @@ fn what_is_no_budget_price_or_hour_is_said_with_what_to_write() {
             "`prices.m.input` is an amount in dollars for a million tokens, not a text",
             "write input = 1.25",
         ),
-        ("[quiet_hours]\nfrom = \"25:00\"\n", "`quiet_hours.from` is a time of day, not `25:00`", "write from = \"22:00\""),
+        (
+            "[quiet_hours]\nfrom = \"25:00\"\n",
+            "`quiet_hours.from` is a time of day, not `25:00`",
+            "write from = \"22:00\"",
+        ),
         ("[quiet_hours]\nto = \"7\"\n", "`quiet_hours.to` is a time of day, not `7`", "write to = \"22:00\""),
     ];
     for (toml, message, hint) in cases {
