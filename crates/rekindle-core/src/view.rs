@@ -246,10 +246,7 @@ impl Touched {
                 self.run = true;
             }
             // What slept with the machine has not used its time.
-            Body::Machine(MachineEvent::ClockMoved(_)) => {
-                let runs = |(id, task): (&TaskId, &Task)| task.spending.running_since.map(|_| id.clone());
-                self.tasks.extend(state.begun().filter_map(runs));
-            }
+            Body::Machine(MachineEvent::ClockMoved(_)) => self.tasks.extend(running(state)),
             Body::Session(SessionEvent::AgentTold { attempt, tell: Some(_), .. }) => {
                 self.tasks.extend(steering::tasks_with_tells_of(state, *attempt));
             }
@@ -296,6 +293,12 @@ impl Touched {
         let stood_in = |id: &&TaskId| last(id).is_some_and(|attempt| attempt.cli != turns::agent_program(state, id));
         self.tasks.extend(state.begun().map(|(id, _)| id).filter(stood_in).cloned());
     }
+}
+
+/// Tasks whose time runs.
+fn running(state: &State) -> impl Iterator<Item = TaskId> {
+    let runs = |(_, task): &(&TaskId, &Task)| task.spending.running_since.is_some();
+    state.begun().filter(runs).map(|(id, _)| id.clone())
 }
 
 /// Whether what waits for an event's task is shown in another way after it.

@@ -19,7 +19,6 @@ pub enum Level {
 }
 
 impl Level {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
     pub fn is_fine(&self) -> bool {
         *self == Self::Fine
     }

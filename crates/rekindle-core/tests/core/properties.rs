@@ -49,6 +49,16 @@ fn refused(state: &State, attempt: Option<AttemptId>, id: TaskId, how: u8) -> Op
     Some(Input::Refused { what, refusal })
 }
 
+/// An answer to one of the first questions. Numbers are what one about a budget takes; any other takes them as words.
+fn answer(who: u8, how: u8) -> Order {
+    let text = match how % 8 {
+        2 => "done".to_owned(),
+        3 => "yes".to_owned(),
+        _ => (how / 8 % 4 + 1).to_string(),
+    };
+    Order::Answer { id: QuestionId(u64::from(who % 4) + 1), text }
+}
+
 /// A day, and now and then hours in which nothing starts.
 fn calendar(state: &State, how: u8) -> Calendar {
     let quiet_until = (how % 3 == 0).then(|| state.last_time.plus_ms(u64::from(how) * 10_000));
@@ -98,10 +108,7 @@ fn make_input(state: &State, (what, who, how, _): Move) -> Option<Input> {
         14 => Some(Input::Ordered(match how % 8 {
             0 => Order::Retry { task: id },
             1 => Order::Skip { task: id, reason: "s".into() },
-            2 => Order::Answer { id: QuestionId(u64::from(who % 4) + 1), text: "done".into() },
-            3 => Order::Answer { id: QuestionId(u64::from(who % 4) + 1), text: "yes".into() },
-            // What a question about a budget takes; any other takes it as words.
-            4 => Order::Answer { id: QuestionId(u64::from(who % 4) + 1), text: (how / 8 % 4 + 1).to_string() },
+            2..=4 => answer(who, how),
             5 => Order::Note { text: "n".into() },
             6 => Order::Stop { task: id },
             _ => Order::Pause(PauseReason::Operator),

@@ -28,6 +28,7 @@ fn plan(tasks: usize) -> String {
 const WORKS: &str = "spend 0.6 100\ntouch \"made-$REKINDLE_TASK\"\nrekindle task done \"$REKINDLE_TASK\"\n";
 
 fn asked(rig: &Rig) -> u64 {
+    rig.await_event("budget_asked");
     rig.until("a question about the budget", || rig.status()["budget"]["run"]["question"].as_u64())
 }
 
@@ -71,7 +72,7 @@ fn a_run_asks_when_its_budget_is_used_up_and_goes_on_when_it_is_raised() {
     assert_eq!(kinds, [1, 2, 1], "{}", rig.story());
     let report = rig.ok(&["report", "--markdown", "-"]);
     assert!(report.contains("$0.60 for each of 4 proven tasks"), "{report}");
-    rig.audit();
+    rig.assert_nothing_left();
 }
 
 #[test]
@@ -89,7 +90,7 @@ fn without_waiting_a_run_that_lacks_only_money_exits_with_4() {
         rig.run().end()
     };
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", rig.story());
-    rig.audit();
+    rig.assert_nothing_left();
 }
 
 /// Spends and crashes in its first attempt, does its task in the second.
@@ -132,7 +133,7 @@ fn a_killed_coordinator_counts_nothing_twice_and_asks_once() {
     assert_eq!(dispatched(&rig), 2);
     let why = rig.ok(&["why", "T1"]);
     assert!(why.contains("one more attempt is allowed over the task's budget"), "{why}");
-    rig.audit();
+    rig.assert_nothing_left();
 }
 
 /// Agents that run at once.
@@ -166,7 +167,7 @@ fn the_overshoot_of_many_agents_is_at_most_the_calls_in_flight() {
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let status = rig.status();
     assert!((dollars(&status["budget"]["run"]["spent"]["usd"]) - 4.8).abs() < 1e-9, "{status}");
-    rig.audit();
+    rig.assert_nothing_left();
 }
 
 #[test]
@@ -205,5 +206,5 @@ fn in_quiet_hours_nothing_new_starts() {
     // Without them the run goes on.
     rig.write("rekindle.toml", SETTINGS);
     rig.finish();
-    rig.audit();
+    rig.assert_nothing_left();
 }
