@@ -1,5 +1,6 @@
 //! How each event changes the state. The only place that does; it never refuses, because an event is already a fact.
 
+mod budget;
 mod cli_session;
 mod clock;
 mod machine;
@@ -17,6 +18,7 @@ pub use task::WORDS_OF_FAILURE;
 
 use std::collections::BTreeMap;
 
+use crate::budget::Spending;
 use crate::cause::Cause;
 use crate::event::{AttemptEvent, Body, Event, PauseReason, RunEvent, TaskEvent};
 use crate::ids::{AttemptId, Epoch, TaskId};
@@ -45,6 +47,7 @@ pub fn apply(state: &mut State, event: &Event) {
         Body::Person(fact) => person::apply(state, event, fact),
     }
     steering::after(state, event);
+    budget::after(state, event);
 }
 
 fn attempt_changed(state: &mut State, event: &Event, fact: &AttemptEvent) {
@@ -105,6 +108,7 @@ fn run_started(state: &mut State, event: &Event, plan: &Plan, plan_path: &str, b
     state.usage = Usage::default();
     state.health = Health::default();
     state.follows = BTreeMap::new();
+    budget::run_started(state, event.time);
     state.run = Some(Run {
         id: event.run.clone(),
         plan: plan.clone(),
@@ -154,11 +158,13 @@ pub(super) fn new_task(index: usize, done: bool, unblocks: u32) -> Task {
         compactions: 0,
         compactions_before: 0,
         settled: false,
+        spending: Spending::default(),
         workflow: Workflow::default(),
     }
 }
 
 fn coordinator_started(state: &mut State, coordinator: Coordinator, limits: &Limits) {
+    budget::limits_changed(state, limits);
     state.limits = limits.clone();
     state.coordinator = Some(coordinator);
     state.usage.seen_at = None;

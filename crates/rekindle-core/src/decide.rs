@@ -4,6 +4,7 @@
 //! This file routes; each subject has a file of its own. No clock, no randomness, no I/O.
 
 mod attempt;
+mod budget;
 mod finish;
 mod gate;
 mod health;
@@ -79,7 +80,9 @@ pub fn decide(state: &mut State, now: Time, input: Input) -> Step {
     let mut step = OpenStep { now: now.max(state.last_time), state, events: Vec::new() };
     let reply = route(&mut step, input);
     reload::settle(&mut step);
+    budget::look(&mut step);
     schedule::fill_slots(&mut step);
+    budget::ask(&mut step);
     steer::deliver(&mut step);
     finish::finish_if_over(&mut step);
     let events = step.events;
@@ -139,6 +142,7 @@ fn route(step: &mut OpenStep<'_>, input: Input) -> Reply {
         Input::OutputUnreadable { attempt, reason } => attempt::output_unreadable(step, attempt, &reason),
         Input::PlanFileChanged { hash } => session::plan_file_changed(step, hash),
         Input::Ordered(order) => operator::ordered(step, order),
+        Input::CalendarSeen(seen) => budget::calendar_seen(step, seen),
         Input::ClockSeen(seen) => {
             step.emit_run(MachineEvent::ClockMoved(seen));
             Reply::Accepted

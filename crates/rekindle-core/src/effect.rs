@@ -106,6 +106,11 @@ pub fn following(event: &Event) -> Option<Effect> {
             choices: vec![held.hint.clone()],
             task: None,
         }),
+        Body::Machine(MachineEvent::BudgetNotice(seen) | MachineEvent::BudgetReached(seen)) if seen.alerts => {
+            let task = event.task.clone();
+            let choices = vec!["rekindle status".to_owned()];
+            Some(Effect::AlertPerson { text: seen.words(task.as_ref()), choices, task })
+        }
         Body::Machine(MachineEvent::StartsReleased {}) => Some(Effect::RepeatRefused),
         Body::Run(RunEvent::RunFinished(finish)) => Some(Effect::TellEnd { text: end_in_counts(finish) }),
         Body::Run(_)

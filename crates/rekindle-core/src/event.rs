@@ -7,6 +7,7 @@ use crate::time::Time;
 
 mod attempt;
 mod body;
+mod budget;
 mod facts;
 mod gate;
 mod machine;
@@ -20,6 +21,7 @@ mod task;
 
 pub use attempt::AttemptEvent;
 pub use body::Body;
+pub use budget::{BudgetAnswered, BudgetAsked, BudgetSeen};
 pub use facts::{
     Added, AgentCompacted, AgentSaid, AgentStalled, AttemptsLost, Cleaned, ClockSeen, CompactionNear, CompactionOver,
     EnvironmentsDiffer, Finish, GateClosed, HandedOn, HealthSeen, Held, Landed, Pause, Recovery, Resume, SessionClosed,
@@ -72,6 +74,8 @@ pub enum PauseReason {
     UsageLimit,
     /// Something is wrong with the system.
     SystemError,
+    /// A budget is used up, and a person handed the run back.
+    Budget,
 }
 
 impl PauseReason {
@@ -85,6 +89,7 @@ impl PauseReason {
         match self {
             Self::Operator | Self::Interrupt | Self::Terminate | Self::Stop | Self::NoWait => "User stop",
             Self::UsageLimit => "Usage limit",
+            Self::Budget => "Budget used up",
             Self::SystemError => "System error",
         }
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::activity::{Measure, StreamEvent, Transcript, UnderWay};
+use crate::budget::Calendar;
 use crate::event::{AgentSaid, Cleaned, ClockSeen, Landed, PauseReason, UsageLeft, WorkBranch};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, RunId, TaskId};
 use crate::limits::Limits;
@@ -165,6 +166,8 @@ pub enum Input {
         hash: String,
     },
     Ordered(Order),
+    /// The calendar was looked at, in the person's zone.
+    CalendarSeen(Calendar),
     /// The machine's clocks were looked at.
     ClockSeen(ClockSeen),
     TimePassed,

@@ -9,6 +9,7 @@
 pub mod activity;
 pub mod apply;
 pub mod brief;
+pub mod budget;
 pub mod cause;
 pub mod decide;
 pub mod duration;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::budget::{Budgets, Price};
 use crate::role::Role;
 
 /// Every limit that decisions depend on. Recorded in the log when a coordinator starts, so that replay sees the same numbers.
@@ -53,6 +54,11 @@ pub struct Limits {
     /// Ended tasks that are known in full; of older ones only what decisions need is kept.
     #[serde(default = "default_ended_kept")]
     pub ended_kept: u32,
+    #[serde(default, skip_serializing_if = "Budgets::is_none")]
+    pub budget: Budgets,
+    /// What models cost, where their programs do not say it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub prices: BTreeMap<String, Price>,
 }
 
 /// What one kind of agent can do, as decisions see it.
@@ -174,6 +180,8 @@ impl Default for Limits {
             worktrees: false,
             validation_window_ms: default_validation_ms(),
             ended_kept: default_ended_kept(),
+            budget: Budgets::default(),
+            prices: BTreeMap::new(),
         }
     }
 }

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
+use crate::budget::Ledger;
 use crate::cause::Cause;
 use crate::event::{ClockSeen, Follow, Landed, Outcome, PauseReason, UsageLeft};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, RunId, TaskId};
@@ -84,6 +85,9 @@ pub struct State {
     /// What the person said to agents, holds and may still take back.
     #[serde(default, skip_serializing_if = "Steering::is_empty")]
     pub steering: Steering,
+    /// What the run and the day have spent.
+    #[serde(default, skip_serializing_if = "Ledger::is_none")]
+    pub budget: Ledger,
     /// How it is laid out: a stored state of another layout is not taken, the log tells the same.
     #[serde(default = "Layout::first")]
     pub layout: Layout,
@@ -108,9 +112,9 @@ pub struct Past {
 pub struct Layout(u32);
 
 impl Layout {
-    /// The layout of today: of tasks that ended long ago only what decisions need is kept, a person's word is known as one, and a
-    /// task knows how many attempts have begun it.
-    pub const TODAY: Self = Self(4);
+    /// The layout of today: of tasks that ended long ago only what decisions need is kept, a person's word is known as one, a
+    /// task knows how many attempts have begun it, and what was spent is summed up.
+    pub const TODAY: Self = Self(5);
 
     fn first() -> Self {
         Self(1)
@@ -320,6 +324,9 @@ pub struct Question {
     /// The answer `done` takes the work as it is.
     #[serde(default)]
     pub takes_work: bool,
+    /// It asks about a budget: no agent is told of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_budget: bool,
     pub answer: Option<String>,
     pub asked_at: Time,
 }

@@ -3,6 +3,7 @@
 //! A row holds what a table shows; how it is shown is left to the views.
 
 mod attempts;
+mod budget;
 mod counts;
 mod question;
 mod steering;
@@ -13,9 +14,11 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::budget::Spending;
 use crate::decide::turns;
 use crate::event::{
-    AttemptEvent, Body, Event, Landed, Outcome, PauseReason, PersonEvent, RunEvent, SessionEvent, TaskEvent,
+    AttemptEvent, Body, Event, Landed, MachineEvent, Outcome, PauseReason, PersonEvent, RunEvent, SessionEvent,
+    TaskEvent,
 };
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, TaskId};
 use crate::plan::PlanTask;
@@ -23,10 +26,11 @@ use crate::pull_request::KnownPullRequest;
 use crate::report::{Checkpoint, Evidence};
 use crate::review::{GivenVerdict, Rework, Stage};
 use crate::role::Role;
-use crate::state::{RunPhase, State, TaskState};
+use crate::state::{RunPhase, State, Task, TaskState};
 use crate::time::Time;
 
 pub use attempts::{AttemptRow, attempt_row, number_of};
+pub use budget::{BudgetRow, BudgetState, line as budget_line};
 pub use counts::Counts;
 pub use question::{QuestionRow, question_row};
 pub use steering::{AttachedRow, PlacedRow, ToldRow};
@@ -80,6 +84,8 @@ pub struct RunRow {
     /// Orders that the person can still take back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub placed: Vec<PlacedRow>,
+    #[serde(default)]
+    pub budget: BudgetRow,
 }
 
 /// A task, as a table shows it.
@@ -160,6 +166,9 @@ pub struct TaskRow {
     pub told: Vec<ToldRow>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attached: Option<AttachedRow>,
+    /// What its agents have spent.
+    #[serde(default, skip_serializing_if = "Spending::is_none")]
+    pub spending: Spending,
 }
 
 impl TaskRow {
@@ -234,7 +243,14 @@ impl Touched {
                 let tasks = state.attempts.get(attempt).map(|attempt| attempt.tasks.clone()).unwrap_or_default();
                 self.tasks.extend(tasks);
                 self.tasks.extend(steering::tasks_with_tells_of(state, *attempt));
+                self.run = true;
             }
+            // What was spent stands in the run's row.
+            Body::Session(SessionEvent::AgentMeasured { .. }) | Body::Attempt(AttemptEvent::AttemptExited { .. }) => {
+                self.run = true;
+            }
+            // What slept with the machine has not used its time.
+            Body::Machine(MachineEvent::ClockMoved(_)) => self.tasks.extend(running(state)),
             Body::Session(SessionEvent::AgentTold { attempt, tell: Some(_), .. }) => {
                 self.tasks.extend(steering::tasks_with_tells_of(state, *attempt));
             }
@@ -281,6 +297,12 @@ impl Touched {
         let stood_in = |id: &&TaskId| last(id).is_some_and(|attempt| attempt.cli != turns::agent_program(state, id));
         self.tasks.extend(state.begun().map(|(id, _)| id).filter(stood_in).cloned());
     }
+}
+
+/// Tasks whose time runs.
+fn running(state: &State) -> impl Iterator<Item = TaskId> {
+    let runs = |(_, task): &(&TaskId, &Task)| task.spending.running_since.is_some();
+    state.begun().filter(runs).map(|(id, _)| id.clone())
 }
 
 /// Whether what waits for an event's task is shown in another way after it.
@@ -338,6 +360,7 @@ pub fn run_row(state: &State) -> Option<RunRow> {
         held: HeldRow::of(state),
         schedule: RunSchedule::of(state),
         placed: steering::placed(state),
+        budget: BudgetRow::of(state),
     })
 }
 
@@ -383,6 +406,7 @@ pub fn task_row(state: &State, id: &TaskId) -> Option<TaskRow> {
         by_hand: task.workflow.by_hand,
         told: steering::told(state, id),
         attached: steering::attached(state, id),
+        spending: task.spending,
     })
 }
 

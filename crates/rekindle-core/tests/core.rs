@@ -2,6 +2,8 @@
 
 #[path = "core/agents.rs"]
 mod agents;
+#[path = "core/budget.rs"]
+mod budget;
 #[path = "core/clocks.rs"]
 mod clocks;
 #[path = "core/found.rs"]

@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 
-use rekindle_core::decide::{self, Reply, Standstill};
+use rekindle_core::decide::{self, Reply, Standstill, Step};
 use rekindle_core::effect::Effect;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::{Input, MergeOutcome, Noted, Order, Refused};
@@ -215,6 +215,7 @@ impl<W: World> Driver<W> {
             .filter(|(_, known)| known.is_live())
             .map(|(id, known)| (*id, known.cli_session.compactions))
             .collect();
+        let counts_days = !limits.budget.day.is_none();
         let input = Input::CoordinatorStarted {
             pid,
             limits: Box::new(limits),
@@ -223,6 +224,11 @@ impl<W: World> Driver<W> {
             found: found.clone(),
             missing: self.missing_artifacts(),
         };
+        // Nothing is started for another day, or in quiet hours, before it is known what became of every attempt.
+        if let Some(seen) = self.calendar(counts_days) {
+            let step = decide::record(&mut self.state, self.world.now(), seen);
+            self.put_down(step);
+        }
         // What is decided meanwhile is outstanding as well: it is derived from the state with everything else, and done once.
         self.taking_over = true;
         self.take(input);
@@ -266,6 +272,21 @@ impl<W: World> Driver<W> {
         if seen.boot_id != known.boot_id || slept_ms >= CLOCK_STEP_MS || wall_ms >= CLOCK_STEP_MS {
             self.take(Input::ClockSeen(seen));
         }
+        let counts_days = !self.state.limits.budget.day.is_none();
+        if let Some(seen) = self.calendar(counts_days) {
+            self.take(seen);
+        }
+    }
+
+    /// Tells the core of another day and of quiet hours. Days are counted from the first coordinator on that has a budget for them.
+    fn calendar(&mut self, counts_days: bool) -> Option<Input> {
+        self.state.run.as_ref()?;
+        let mut seen = self.world.calendar()?;
+        let known = &self.state.budget;
+        if !counts_days && known.date.is_empty() {
+            seen.date.clear();
+        }
+        (seen.date != known.date || seen.quiet_until != known.quiet_until).then_some(Input::CalendarSeen(seen))
     }
 
     /// Lets due timers fire, but no limit of an attempt that has ended and is still being read.
@@ -388,6 +409,10 @@ impl<W: World> Driver<W> {
         self.decided_at = now;
         self.decisions += 1;
         let step = decide::decide(&mut self.state, now, input);
+        self.put_down(step)
+    }
+
+    fn put_down(&mut self, step: Step) -> Reply {
         for event in &step.events {
             self.pending.touched.add(&self.state, event);
             self.pending.batch.events.push(commit::encode(event));

@@ -2,6 +2,7 @@
 
 pub mod agents;
 pub mod alert;
+pub mod calendar;
 pub mod caps;
 pub mod clean;
 pub mod clock;

@@ -8,6 +8,7 @@ pub mod real;
 
 use rekindle_core::activity::{History, Ledger, Transcript};
 use rekindle_core::brief::{self, Facts};
+use rekindle_core::budget::Calendar;
 use rekindle_core::event::ClockSeen;
 use rekindle_core::ids::{AgentName, AttemptId, Epoch, TaskId};
 use rekindle_core::input::Found;
@@ -118,6 +119,10 @@ pub trait World {
     fn now(&mut self) -> Time;
     /// What the machine's clocks say beside that; nothing where there is only the one.
     fn clocks(&mut self) -> Option<ClockSeen> {
+        None
+    }
+    /// What the calendar says in the person's zone; nothing where there is none.
+    fn calendar(&mut self) -> Option<Calendar> {
         None
     }
     /// Runs the checks in its order, then starts an attempt's process; what they said and whether that worked arrives as observations. Asked for twice, it is started once.

@@ -97,6 +97,11 @@ fn starting_on_an_account_that_has_to_wait_is_seen() {
 }
 
 #[test]
+fn starting_on_a_budget_that_is_used_up_is_seen() {
+    is_seen(Plant::ForgetBudget, &[Invariant::Budget]);
+}
+
+#[test]
 fn a_plan_whose_reviewers_are_forgotten_is_seen() {
     is_seen(Plant::ForgetReview, &[Invariant::Reviewed, Invariant::Gated]);
 }

@@ -26,6 +26,8 @@ const TOLD: [&str; 34] = [
     "merge_conflicted",
     "health_checked",
     "usage_seen",
+    "budget_reached",
+    "budget_answered",
     "session_pause",
     "session_resume",
     "validation_started",

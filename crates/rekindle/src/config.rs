@@ -7,6 +7,7 @@ mod environment;
 mod file;
 mod keys;
 mod landing;
+mod money;
 mod places;
 mod plan_layer;
 mod program;
@@ -21,6 +22,7 @@ use std::fmt;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use rekindle_core::budget::Price;
 use rekindle_core::limits::{CompactionLimits, Limits, UsageLimits};
 use rekindle_core::plan::{FrontMatter, Isolation, Plan, PlanTask};
 use rekindle_core::role::Role;
@@ -133,6 +135,7 @@ pub(crate) struct Config {
     pub agents: BTreeMap<String, Agent>,
     /// Environments by name, each with the words before every check there.
     pub environments: BTreeMap<String, Vec<String>>,
+    prices: BTreeMap<String, Price>,
     pub warnings: Vec<Diagnostic>,
     file: Option<PathBuf>,
     layer: Layer,
@@ -146,12 +149,12 @@ impl Config {
             layer.set(key, key.default_value(), Origin::Default);
         }
         let mut problems = Vec::new();
-        let mut agents = BTreeMap::new();
+        let (mut agents, mut prices) = (BTreeMap::new(), BTreeMap::new());
         let mut environments = BTreeMap::from([(places::LOCAL.to_owned(), Vec::new())]);
         if let Some(path) = sources.file {
             let file = file::read(&shown(path), &read_text(path)?, sources.kinds);
             layer.over(file.layer);
-            agents = file.agents;
+            (agents, prices) = (file.agents, file.prices);
             environments.extend(file.environments);
             problems.extend(file.problems);
         }
@@ -172,7 +175,7 @@ impl Config {
         if problems.iter().any(Diagnostic::is_error) {
             return Err(CliError::diagnosed("the configuration", problems));
         }
-        Ok(Self { agents, environments, warnings: problems, file: sources.file.map(Path::to_owned), layer })
+        Ok(Self { agents, environments, prices, warnings: problems, file: sources.file.map(Path::to_owned), layer })
     }
 
     /// Every setting with its value and origin, in the table's order.
@@ -275,6 +278,7 @@ impl Config {
 
     /// The limits that decisions are made with. Fails when no agent is configured, or the one named is not.
     pub(crate) fn limits(&self, no_wait: bool) -> Result<Limits> {
+        self.quiet_hours()?;
         let small = |name| u32::try_from(self.count(name)).unwrap_or(u32::MAX);
         let roles = [Role::Developer, Role::Critic, Role::Auditor, Role::Remediation, Role::HealthAuditor];
         let timeout = |role| match role {
@@ -313,6 +317,8 @@ impl Config {
             worktrees: false,
             validation_window_ms: self.duration_ms("validation.window"),
             ended_kept: Limits::default().ended_kept,
+            budget: self.budgets(),
+            prices: self.prices.clone(),
         })
     }
 
@@ -350,6 +356,7 @@ impl Config {
                 link: self.names("worktree.link"),
                 ports: u16::try_from(self.count("worktree.ports")).unwrap_or(0),
             },
+            quiet: self.quiet_hours().ok().flatten(),
         }
     }
 

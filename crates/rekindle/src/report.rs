@@ -20,7 +20,7 @@ use crate::picture::history;
 use crate::picture::output::{self, TaskOutput};
 use crate::picture::result::RunResult;
 use crate::story;
-use crate::view::{RunView, Spent};
+use crate::view::{Costs, RunView, Spent};
 
 /// Most entries of one list (recoveries, decisions, disagreements): a report is read by people.
 const ENTRIES_MAX: usize = 500;
@@ -55,6 +55,9 @@ pub(crate) struct Report {
     /// Files that agents said they changed.
     pub files: List<String>,
     pub spent: Spent,
+    pub costs: Costs,
+    /// How its budgets stand, a line each.
+    pub budgets: Vec<String>,
     /// What it made, where it works on a branch of its own.
     pub result: Option<RunResult>,
 }
@@ -176,6 +179,8 @@ pub(crate) fn gather(view: &RunView<'_>, now: Option<Time>) -> Result<Report> {
         questions: view.questions()?,
         files: files(&rows),
         spent: Spent::by_all(&attempts),
+        costs: Costs::of(&rows, &attempts),
+        budgets: Vec::new(),
         result: None,
     };
     let mut pasts: BTreeMap<String, Past> = BTreeMap::new();
@@ -193,6 +198,7 @@ pub(crate) fn gather(view: &RunView<'_>, now: Option<Time>) -> Result<Report> {
     report.until = report.until.max(view.last_time()?.unwrap_or_default());
     let until = view.row.ended_at.or(now).unwrap_or(report.until);
     report.until = until;
+    report.budgets = view.row.budget.lines(until).into_iter().map(|(_, line)| line).collect();
     let mut spent = Spent::by_task(&attempts);
     let outputs = output::read(view, &rows, &attempts, None)?;
     let clis = clis(&attempts);

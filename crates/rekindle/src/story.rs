@@ -2,6 +2,7 @@
 //! commands.
 
 pub(crate) mod blocks;
+mod budget;
 pub(crate) mod chapters;
 pub(crate) mod person;
 pub(crate) mod protocol;
@@ -406,6 +407,7 @@ fn pausing(reason: PauseReason) -> &'static str {
         PauseReason::Terminate => "by SIGTERM",
         PauseReason::Stop => "at once, without a grace period for agents",
         PauseReason::NoWait => "every open task waits for a person or a reset (--no-wait)",
+        PauseReason::Budget => "its budget is used up, and you took it back",
         PauseReason::UsageLimit | PauseReason::SystemError => reason.words(),
     }
 }

@@ -2,6 +2,7 @@
 //! a living coordinator.
 
 mod beside;
+mod costs;
 mod kinds;
 mod spent;
 #[cfg(test)]
@@ -29,6 +30,7 @@ use crate::patience;
 use crate::project::Project;
 use crate::ui::date_time;
 
+pub(crate) use costs::{CostGroup, Costs};
 pub(crate) use spent::Spent;
 
 /// Events or lines fetched at once: large enough to be quick, small enough to hold in memory.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use rekindle_core::budget::Scope;
 use rekindle_core::cause::Cause;
 use rekindle_core::ids::TaskId;
 use rekindle_core::time::Time;
@@ -23,6 +24,16 @@ pub(crate) fn held_now(run: &RunRow) -> Option<&HeldRow> {
 /// The same in a line.
 pub(crate) fn held_line(run: &RunRow) -> Option<String> {
     held_now(run).map(|row| held(&row.reason, &row.hint))
+}
+
+/// How the budgets of a run stand, and its quiet hours: a line each, with whether it is a warning.
+pub(crate) fn budgets(run: &RunRow, now: Time) -> Vec<(bool, String)> {
+    let over = matches!(run.state.as_str(), "complete" | "failed");
+    let lines = run.budget.lines(now).into_iter().map(|(state, line)| (state.warns(), format!("budget: {line}")));
+    let quiet = run.budget.quiet_until.filter(|until| *until > now && !over);
+    let quiet =
+        quiet.map(|until| (true, format!("quiet hours: {}; running agents continue", countdown("over", until, now))));
+    lines.chain(quiet).collect()
 }
 
 /// What an account waits for, how long from `now`, and what comes then.
@@ -95,6 +106,17 @@ pub(crate) fn words(waits: &WaitsFor, task: &TaskRow, run: &RunRow, now: Time) -
                 until.filter(|until| *until > now).map(|until| format!("; {}", countdown("tried again", until, now)));
             one_line(&format!("the machine: {reason}{}", until.unwrap_or_default()))
         }
+        WaitsFor::Budget { scope, question } => {
+            let whose = format!("the budget of the {} is used up", scope.name());
+            match question {
+                Some(question) => format!("{whose}: answer question {question}"),
+                None if *scope == Scope::Task && task.spending.handed_back => {
+                    format!("{whose}, it is yours: rekindle task retry {}", task.id)
+                }
+                None => whose,
+            }
+        }
+        WaitsFor::Quiet { until } => format!("quiet hours: {}", countdown("over", *until, now)),
         WaitsFor::Time { until } => {
             let last = task.cause.as_deref().map(|cause| format!("; last: {}", cause.replace('_', " ")));
             let used = format!("{} of {} used", task.attempts, task.attempt_limit);

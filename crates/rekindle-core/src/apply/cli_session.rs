@@ -17,10 +17,13 @@ pub(super) fn apply(state: &mut State, event: &Event, fact: &SessionEvent) {
             cli_session.session = Some(session_id.clone());
             cli_session.model = model.clone().or(cli_session.model.take());
         }),
-        SessionEvent::AgentMeasured { attempt, measure } => on(state, *attempt, |cli_session| {
-            cli_session.measure = *measure;
-            cli_session.measured_at = Some(now);
-        }),
+        SessionEvent::AgentMeasured { attempt, measure } => {
+            on(state, *attempt, |cli_session| {
+                cli_session.measure = *measure;
+                cli_session.measured_at = Some(now);
+            });
+            super::budget::measured(state, event, *attempt, &measure.usage);
+        }
         SessionEvent::AgentCompacted(crate::event::AgentCompacted { attempt, turns, calls, .. }) => {
             on(state, *attempt, |cli_session| {
                 cli_session.compactions += 1;

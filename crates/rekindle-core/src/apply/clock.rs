@@ -43,6 +43,7 @@ fn give_back(state: &mut State, slept_ms: u64) {
             later(&mut stop.repeated_at);
         }
     }
+    super::budget::slept(state, slept_ms);
     if let Some(run) = state.run.as_mut().filter(|run| matches!(run.phase, RunPhase::Pausing(_))) {
         run.paused_at.as_mut().map(later);
     }

@@ -1,7 +1,8 @@
 //! What the machine, the plan's health commands and the allowance say: holds on new starts, and what remains of them when they
 //! are over.
 
-use super::clock;
+use super::{budget, clock};
+use crate::budget::Level;
 use crate::cause::Cause;
 use crate::event::{Event, Held, MachineEvent, UsageLeft};
 use crate::ids::AttemptId;
@@ -33,6 +34,13 @@ pub(super) fn apply(state: &mut State, event: &Event, fact: &MachineEvent) {
         }
         MachineEvent::UsageAsked {} => state.usage.asking = true,
         MachineEvent::UsageSeen(left) => usage_seen(state, event, *left),
+        MachineEvent::BudgetNotice(seen) => budget::told(state, event, seen, Level::Near),
+        MachineEvent::BudgetReached(seen) => budget::told(state, event, seen, Level::Reached),
+        MachineEvent::BudgetAsked(asked) => budget::asked(state, event, asked),
+        MachineEvent::BudgetAnswered(answered) => budget::answered(state, event, answered),
+        MachineEvent::DayBegan { date } => budget::day_began(state, event.time, date),
+        MachineEvent::QuietBegan { until } => state.budget.quiet_until = Some(*until),
+        MachineEvent::QuietEnded {} => state.budget.quiet_until = None,
     }
 }
 

@@ -23,6 +23,7 @@ pub(super) fn apply(state: &mut State, event: &Event, fact: &PersonEvent) {
                 options: options.clone(),
                 context: context.clone(),
                 takes_work: *takes_work,
+                is_budget: false,
                 answer: None,
                 asked_at: event.time,
             };
@@ -55,10 +56,8 @@ pub(super) fn apply(state: &mut State, event: &Event, fact: &PersonEvent) {
             super::steering::delivered(state, event, *number, *attempt, *how);
         }
         PersonEvent::Attached { by, attempt } => {
-            if let Some(task) = &event.task {
-                let attached = Attached { by: by.clone(), since: event.time, attempt: *attempt };
-                state.steering.attached.insert(task.clone(), attached);
-            }
+            let attached = Attached { by: by.clone(), since: event.time, attempt: *attempt };
+            state.steering.attached.extend(event.task.clone().map(|task| (task, attached)));
         }
         PersonEvent::Detached { .. } => {
             if let Some(task) = &event.task {

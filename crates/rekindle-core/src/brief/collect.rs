@@ -53,7 +53,7 @@ pub fn facts_after(state: &State, id: AttemptId, compactions: u32) -> Option<Fac
     }
     facts.decisions =
         state.notes.iter().map(|note| Decision { by: note.agent.clone(), text: note.text.clone() }).collect();
-    for question in state.questions.values().filter(|question| attempt.tasks.contains(&question.task)) {
+    for question in state.questions.values().filter(|asked| attempt.tasks.contains(&asked.task) && !asked.is_budget) {
         let (task, question, answer) = (question.task.clone(), question.text.clone(), question.answer.clone());
         match answer {
             Some(answer) => facts.answers.push(Answered { task, question, answer }),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::schedule::{Occupied, validation_open};
-use super::{OpenStep, gate, hold, session};
+use super::{OpenStep, budget, gate, hold, session};
 use crate::event::{Finish, Outcome, PauseReason, RunEvent};
 use crate::ids::TaskId;
 use crate::state::{AttemptPhase, RunPhase, State, Task, TaskState};
@@ -14,7 +14,7 @@ pub enum Standstill {
     Working,
     /// A backoff or a breaker.
     Time,
-    /// Only the reset of an account's limit.
+    /// Only the reset of an account's limit, or the end of the quiet hours.
     Reset,
     /// Only a person's answer is missing.
     Person,
@@ -49,7 +49,8 @@ pub fn standstill(state: &State) -> Standstill {
     // nothing behind them begins however ready it is.
     let slot_free = state.live_attempts().count() < state.limits.max_agents as usize;
     let (taken, wave, validating) = (Occupied::of(state), open_wave(state), validation_open(state));
-    let refused = |id: &TaskId| gate::waits_for_person(state, id, state.last_time);
+    let refused =
+        |id: &TaskId| gate::waits_for_person(state, id, state.last_time) || !budget::admits(state, id, state.last_time);
     let held_back = |id: &TaskId| {
         let later = state.run.as_ref().is_some_and(|run| run.plan.explicit_waves)
             && state.plan_task(id).is_some_and(|planned| planned.wave > wave);
@@ -60,7 +61,8 @@ pub fn standstill(state: &State) -> Standstill {
         let mut next = waiting().filter(|id| !held_back(id)).peekable();
         let reset = |id: &TaskId| gate::waits_for_reset(state, id, state.last_time);
         if next.peek().is_some() {
-            return if next.all(reset) && !at_work { Standstill::Reset } else { Standstill::Time };
+            let later = budget::is_quiet(state, state.last_time) || next.all(reset);
+            return if later && !at_work { Standstill::Reset } else { Standstill::Time };
         }
     }
     // The question about credentials may stand with a task that was since left out.
@@ -125,6 +127,10 @@ pub(super) fn finish_if_over(step: &mut OpenStep<'_>) {
             Standstill::Over => finish(step),
             Standstill::Person | Standstill::Reset if step.state.limits.no_wait => {
                 session::pause(step, PauseReason::NoWait);
+                finish_if_over(step);
+            }
+            Standstill::Person if budget::is_handed_back(step.state) && !busy => {
+                session::pause(step, PauseReason::Budget);
                 finish_if_over(step);
             }
             Standstill::Time if hold::lasts(step.state) && !busy => session::pause_for_want(step),

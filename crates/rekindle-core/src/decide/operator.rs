@@ -1,7 +1,7 @@
 //! What an operator may order, whatever agents say.
 
 use super::{
-    About, OpenStep, Reply, attempt, placed, pull_request, reconcile, reload, review, session, split, steer, stream,
+    About, OpenStep, Reply, attempt, budget, placed, pull_request, reconcile, reload, review, session, split, steer, stream,
     unreported,
 };
 use crate::apply::WORDS_OF_FAILURE;
@@ -122,7 +122,7 @@ fn skip(step: &mut OpenStep<'_>, id: &TaskId, reason: String) -> Reply {
 }
 
 /// Gives a task up: its agent is stopped, what waits for it keeps waiting, and only a retry opens it again.
-fn stop(step: &mut OpenStep<'_>, id: &TaskId) -> Reply {
+pub(super) fn stop(step: &mut OpenStep<'_>, id: &TaskId) -> Reply {
     let Some(task) = step.state.tasks.get(id) else {
         return unknown(id);
     };
@@ -235,6 +235,9 @@ fn retry(step: &mut OpenStep<'_>, id: &TaskId) -> Reply {
         return unknown(id);
     };
     if !task.state.is_terminal() {
+        if budget::take_up(step, id) {
+            return Reply::Accepted;
+        }
         return Reply::Refused { reason: format!("task {id} has not ended: there is nothing to retry") };
     }
     if task.workflow.removed {
@@ -275,6 +278,12 @@ fn answer(step: &mut OpenStep<'_>, id: QuestionId, answer: String) -> Reply {
         }
         return Reply::Refused { reason: format!("question {id} is answered already: {known}") };
     }
+    if question.is_budget
+        && let Some(reply) = budget::answered(step, id, &answer)
+    {
+        return reply;
+    }
+    let Some(question) = step.state.questions.get(&id) else { return Reply::Already };
     let about = About { attempt: Some(question.attempt), task: Some(question.task.clone()), epoch: None };
     let (attempt, text) = (question.attempt, question.text.clone());
     step.emit(about, PersonEvent::QuestionAnswered { id, answer: answer.clone() });

@@ -3,7 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{About, OpenStep, finish, gate, health, hold, reload, report, review, strategy, stream, team, usage};
+use super::{
+    About, OpenStep, budget, finish, gate, health, hold, reload, report, review, strategy, stream, team, usage,
+};
 use crate::cause::Cause;
 use crate::event::{AttemptEvent, Body, RunEvent};
 use crate::ids::{AgentName, AttemptId, Epoch, TaskId};
@@ -20,7 +22,8 @@ pub(super) fn fill_slots(step: &mut OpenStep<'_>) {
     reload::prove(step);
     review::claim_wholes(step);
     open_wave(step);
-    if step.state.held.is_some() || health::baseline_missing(step.state) {
+    let stopped = budget::is_quiet(step.state, step.now) || !budget::admits_any(step.state, step.now);
+    if step.state.held.is_some() || health::baseline_missing(step.state) || stopped {
         return;
     }
     team::use_idle(step);
@@ -36,7 +39,11 @@ pub(super) fn fill_slots(step: &mut OpenStep<'_>) {
     // A task that was just started may block the next one, so the remaining slots are filled again until no task fits.
     loop {
         let (state, now) = (&*step.state, step.now);
-        let fits = |task: &TaskId| !taken.conflicts(state, task) && gate::cli_now(state, task, now).is_some();
+        let fits = |task: &TaskId| {
+            budget::admits_task(state, task, now)
+                && !taken.conflicts(state, task)
+                && gate::cli_now(state, task, now).is_some()
+        };
         let next: Vec<TaskId> = ready(state, now).filter(|task| fits(task)).take(free).cloned().collect();
         let before = free;
         for task in next {
@@ -253,7 +260,9 @@ pub(super) fn cli_for(state: &State, id: &TaskId) -> String {
 fn dispatch(step: &mut OpenStep<'_>, first: &TaskId, cli: &str, taken: &Occupied) -> Option<AttemptId> {
     let role = step.state.role_of(first);
     let agent = step.state.agent_for(first, role)?;
-    let tasks = list_for(step.state, first, &cli_for(step.state, first), taken);
+    let mut tasks = list_for(step.state, first, &cli_for(step.state, first), taken);
+    let (state, now) = (&*step.state, step.now);
+    tasks.retain(|task| task == first || budget::admits_task(state, task, now));
     let known = step.state.agents.get(&agent).copied().unwrap_or(Epoch(0));
     let newest = tasks.iter().map(|task| step.state.tasks[task].epoch).max().unwrap_or(Epoch(0)).max(known);
     let attempt = AttemptId(step.state.last_attempt + 1);

@@ -87,7 +87,9 @@ fn measured(step: &mut OpenStep<'_>, id: AttemptId, measure: Measure) {
     let threshold = step.state.limits.compaction.threshold_percent;
     let low = measure.remaining_percent().is_some_and(|left| left <= threshold);
     let due = known.measured_at.is_none_or(|at| step.now.since_ms(at) >= MEASURE_EVERY_MS);
-    if due || low {
+    // A budget is exact: what counts for it is put down at once.
+    let counts = step.state.limits.budget.counts_usage() && measure.usage != known.measure.usage;
+    if due || low || counts {
         note_measure(step, id, measure);
     }
     if first {

@@ -2,7 +2,7 @@
 //! next task of its name instead of a new process.
 
 use super::schedule::{Occupied, ready};
-use super::{About, OpenStep, gate, health, report, stream, usage};
+use super::{About, OpenStep, budget, gate, health, report, stream, usage};
 use crate::event::{SessionEvent, TaskEvent, TeamStanding};
 use crate::ids::{AttemptId, TaskId};
 use crate::plan::PlanTask;
@@ -76,7 +76,8 @@ pub(super) fn hand_next(step: &mut OpenStep<'_>, id: AttemptId) -> bool {
 fn next_for(state: &State, id: AttemptId, now: Time) -> Option<TaskId> {
     let goes_on = state.run.as_ref().is_some_and(|run| run.phase == RunPhase::Running) && state.held.is_none();
     let reviewed = state.reviews(Role::Critic) || state.reviews(Role::Auditor);
-    if !goes_on || reviewed || health::baseline_missing(state) || !is_usable(state, id) {
+    let stopped = budget::is_quiet(state, now) || !budget::admits_any(state, now);
+    if !goes_on || stopped || reviewed || health::baseline_missing(state) || !is_usable(state, id) {
         return None;
     }
     let found = &state.attempts[&id];
@@ -89,6 +90,7 @@ fn next_for(state: &State, id: AttemptId, now: Time) -> Option<TaskId> {
         let untouched = open.tries() == 0 && open.last_cause.is_none() && open.workflow.rework.is_none();
         // Its word counts only for what was never handed to a later one.
         untouched
+            && budget::admits_task(state, task, now)
             && !planned.done
             && open.epoch < found.epoch
             && state.role_of(task) == found.role

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{OpenStep, Reply, attempt, gate, hold, placed, session, stream, usage};
+use super::{OpenStep, Reply, attempt, budget, gate, hold, placed, session, stream, usage};
 use crate::cause::Cause;
 use crate::event::AttemptEvent;
 use crate::ids::AttemptId;
@@ -36,6 +36,10 @@ enum Timer {
     PauseStop(AttemptId),
     /// An order that could be taken back is acted on.
     ActOnOrders,
+    /// The time that agents run passes a level of a budget; it is looked at with every decision.
+    BudgetTime,
+    /// The quiet hours end.
+    QuietOver,
     /// A backoff or a breaker is over; scheduling looks again.
     MayStart,
 }
@@ -50,7 +54,12 @@ impl Timer {
             | Self::HandOver(id)
             | Self::StopOverdue(id)
             | Self::PauseStop(id) => attempts.contains(id),
-            Self::Resume | Self::TryMachine | Self::ActOnOrders | Self::MayStart => false,
+            Self::Resume
+            | Self::TryMachine
+            | Self::ActOnOrders
+            | Self::BudgetTime
+            | Self::QuietOver
+            | Self::MayStart => false,
         }
     }
 }
@@ -87,7 +96,8 @@ pub(super) fn fire_due(step: &mut OpenStep<'_>, gone: &BTreeSet<AttemptId>) -> R
             Timer::ActOnOrders => {
                 placed::act_on_due(step);
             }
-            Timer::MayStart => {}
+            Timer::QuietOver => budget::quiet_over(step),
+            Timer::BudgetTime | Timer::MayStart => {}
         }
     }
     Reply::Accepted
@@ -121,7 +131,9 @@ fn deadlines(state: &State) -> impl Iterator<Item = (Time, Timer)> {
     let ended = state.run.as_ref().is_none_or(|run| matches!(run.phase, RunPhase::Finished(_) | RunPhase::Paused(_)));
     let held = hold::until(state).filter(|_| !ended).map(|time| (time, Timer::TryMachine));
     let orders = placed::next_due(state).map(|time| (time, Timer::ActOnOrders));
-    starts.chain(attempts).chain(resume).chain(held).chain(orders)
+    let quiet = budget::quiet_until(state).filter(|_| !ended).map(|time| (time, Timer::QuietOver));
+    let budgets = budget::deadlines(state).into_iter().map(|time| (time, Timer::BudgetTime));
+    starts.chain(attempts).chain(resume).chain(held).chain(orders).chain(quiet).chain(budgets)
 }
 
 fn attempt_deadlines(state: &State, id: AttemptId) -> Vec<(Time, Timer)> {

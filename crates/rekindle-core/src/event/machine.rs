@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cleaned, ClockSeen, HealthSeen, Held, UsageLeft};
+use super::{BudgetAnswered, BudgetAsked, BudgetSeen, Cleaned, ClockSeen, HealthSeen, Held, UsageLeft};
 use crate::time::Time;
 
 /// What was seen of the surroundings.
@@ -40,4 +40,20 @@ pub enum MachineEvent {
     /// The user's own command is to be asked what is left of the allowance.
     UsageAsked {},
     UsageSeen(UsageLeft),
+    /// Most of a budget is used.
+    BudgetNotice(BudgetSeen),
+    /// A budget is used up: nothing new is started for it.
+    BudgetReached(BudgetSeen),
+    BudgetAsked(BudgetAsked),
+    BudgetAnswered(BudgetAnswered),
+    /// Another calendar day in the person's zone.
+    DayBegan {
+        date: String,
+    },
+    /// Nothing new is started in these hours.
+    QuietBegan {
+        /// By the wall clock.
+        until: Time,
+    },
+    QuietEnded {},
 }

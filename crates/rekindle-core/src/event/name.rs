@@ -139,6 +139,13 @@ names! {
         HealthChecked "health_checked"
         UsageAsked "usage_asked"
         UsageSeen "usage_seen"
+        BudgetNotice "budget_notice"
+        BudgetReached "budget_reached"
+        BudgetAsked "budget_asked"
+        BudgetAnswered "budget_answered"
+        DayBegan "day_began"
+        QuietBegan "quiet_began"
+        QuietEnded "quiet_ended"
     }
     Person PersonEvent {
         QuestionAsked "question_asked"

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::activity::{Failure, Measure, Transcript, UnderWay};
+use crate::budget::Bill;
 use crate::strategy::Strategy;
 use crate::time::Time;
 
@@ -23,6 +24,8 @@ pub struct CliSession {
     pub measure: Measure,
     /// When that was last put down.
     pub measured_at: Option<Time>,
+    /// What it has cost.
+    pub bill: Bill,
     pub compactions: u32,
     /// Answers of the model at the last compaction.
     pub compacted_at_turn: Option<u64>,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::budget::Spending;
 use crate::cause::Cause;
 use crate::ids::{AttemptId, Epoch, TaskId};
 use crate::report::{Baseline, Channel, Checkpoint, Evidence};
@@ -91,6 +92,9 @@ pub struct Task {
     /// It ended long ago: only what decisions need is kept, and its row says the rest.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub settled: bool,
+    /// What its agents have spent.
+    #[serde(default, skip_serializing_if = "Spending::is_none")]
+    pub spending: Spending,
     /// What belongs to review, environments, parts and merges.
     #[serde(default)]
     #[serde(rename = "way")]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::activity::{Measure, TOKEN_BYTES};
+use crate::budget::MICROS;
 use crate::cause::Cause;
 use crate::ids::{AgentName, AttemptId, Epoch, TaskId};
 use crate::last_words;
@@ -45,6 +46,9 @@ pub struct AttemptRow {
     /// What it has used, and how full its context is; nothing where its program does not say.
     #[serde(default)]
     pub measure: Option<Measure>,
+    /// Millionths of a dollar: as its program says, or by the user's prices; nothing where neither is known.
+    #[serde(default)]
+    pub cost_micros: Option<u64>,
     /// Tokens that rekindle itself said to it: its prompt beyond the plan's words, and messages.
     #[serde(default)]
     pub own_tokens: u64,
@@ -63,6 +67,14 @@ pub struct AttemptRow {
 }
 
 impl AttemptRow {
+    /// What it cost in dollars, where that is known.
+    #[expect(clippy::cast_precision_loss, reason = "no attempt costs what a double cannot hold to the cent")]
+    pub fn cost_usd(&self) -> Option<f64> {
+        let billed = self.cost_micros.map(|micros| micros as f64 / MICROS as f64);
+        // A row of an earlier version knows only what the program said.
+        billed.or_else(|| self.measure.and_then(|measure| measure.usage.cost_usd))
+    }
+
     /// Which attempt at the task that it is at; nothing in rows of earlier versions.
     pub fn number(&self) -> Option<u32> {
         self.numbers.get(self.task.as_ref()?).copied()
@@ -109,6 +121,7 @@ pub fn attempt_row(state: &State, id: AttemptId) -> Option<AttemptRow> {
         session_id: attempt.cli_session.session.clone(),
         model: attempt.cli_session.model.clone(),
         measure: attempt.cli_session.measured_at.map(|_| attempt.cli_session.measure),
+        cost_micros: attempt.cli_session.bill.cost_micros(),
         own_tokens: attempt.cli_session.own_bytes / TOKEN_BYTES,
         compactions: attempt.cli_session.compactions,
         last_words: last_words_of(attempt),

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::budget::BudgetState;
 use super::{AttemptRow, QuestionRow, RunRow, TaskRow, WaitRow};
+use crate::budget::Scope;
 use crate::decide::turns;
 use crate::event::PauseReason;
 use crate::ids::{QuestionId, TaskId};
@@ -42,6 +44,14 @@ pub enum WaitsFor {
     Machine { reason: String, until: Option<Time> },
     /// The pause before its next attempt.
     Time { until: Time },
+    /// A budget is used up: its own, the run's or the day's.
+    Budget {
+        scope: Scope,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        question: Option<QuestionId>,
+    },
+    /// The quiet hours, in which nothing new starts.
+    Quiet { until: Time },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -238,7 +248,20 @@ impl<'a> Waits<'a> {
             return Some(WaitsFor::Account { account: account.unwrap_or_default(), cause, until: run.resumes_at });
         }
         let set_up = schedule.set_up.filter(|what| *what == SetUp::Health || !task.schedule.validating);
-        set_up.map(|what| WaitsFor::SetUp { what })
+        set_up.map(|what| WaitsFor::SetUp { what }).or_else(|| self.of_budget(task))
+    }
+
+    /// Budgets and quiet hours.
+    fn of_budget(&self, task: &TaskRow) -> Option<WaitsFor> {
+        let budget = &self.run.budget;
+        if let Some((scope, question)) = budget.stops(self.now) {
+            return Some(WaitsFor::Budget { scope, question });
+        }
+        if BudgetState::of(&task.spending, &budget.limits.task, self.now).stops() {
+            return Some(WaitsFor::Budget { scope: Scope::Task, question: task.spending.question });
+        }
+        let until = budget.quiet_until.filter(|until| *until > self.now)?;
+        Some(WaitsFor::Quiet { until })
     }
 
     /// What keeps it from its turn.

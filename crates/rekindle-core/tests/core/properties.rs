@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use rekindle_core::activity::{Failure, Measure, Problem, StreamEvent, Transcript, UnderWay};
+use rekindle_core::activity::{Failure, Measure, Problem, StreamEvent, Transcript, UnderWay, Usage};
 use rekindle_core::apply::apply;
+use rekindle_core::budget::{Allowance, Budgets, Calendar, Price};
 use rekindle_core::decide::{self, Reply};
 use rekindle_core::effect::Effect;
 use rekindle_core::event::{AgentSaid, Body, Event, PauseReason, TaskEvent, UsageLeft};
@@ -41,10 +42,41 @@ fn refused(state: &State, attempt: Option<AttemptId>, id: TaskId, how: u8) -> Op
     let starting = |id: &AttemptId| state.attempts[id].phase == AttemptPhase::Starting;
     let what = match how % 4 {
         0 => Refused::Attempt(attempt.filter(starting)?),
-        2 | 3 => return Some(Input::TimePassed),
+        2 => return Some(Input::TimePassed),
+        3 => return Some(Input::CalendarSeen(calendar(state, how))),
         _ => Refused::Checks(id.clone(), state.tasks[&id].epoch),
     };
     Some(Input::Refused { what, refusal })
+}
+
+/// An answer to one of the first questions. Numbers are what one about a budget takes; any other takes them as words.
+fn answer(who: u8, how: u8) -> Order {
+    let text = match how % 8 {
+        2 => "done".to_owned(),
+        3 => "yes".to_owned(),
+        _ => (how / 8 % 4 + 1).to_string(),
+    };
+    Order::Answer { id: QuestionId(u64::from(who % 4) + 1), text }
+}
+
+/// A day, and now and then hours in which nothing starts.
+fn calendar(state: &State, how: u8) -> Calendar {
+    let quiet_until = (how % 3 == 0).then(|| state.last_time.plus_ms(u64::from(how) * 10_000));
+    Calendar { date: format!("day {}", how / 8 % 3), quiet_until }
+}
+
+/// Budgets small enough to be met.
+fn random_budgets(by: u32) -> Budgets {
+    let limit = |tokens, usd_micros| Allowance { usd_micros, tokens, wall_ms: None };
+    match by % 4 {
+        0 | 1 => Budgets::default(),
+        2 => Budgets { run: limit(Some(300), None), day: limit(None, Some(200_000)), ..Budgets::default() },
+        _ => Budgets {
+            task: limit(Some(100), None),
+            run: Allowance { wall_ms: Some(2_000_000), ..limit(None, Some(400_000)) },
+            day: limit(Some(900), None),
+        },
+    }
 }
 
 fn make_input(state: &State, (what, who, how, _): Move) -> Option<Input> {
@@ -76,8 +108,7 @@ fn make_input(state: &State, (what, who, how, _): Move) -> Option<Input> {
         14 => Some(Input::Ordered(match how % 8 {
             0 => Order::Retry { task: id },
             1 => Order::Skip { task: id, reason: "s".into() },
-            2 => Order::Answer { id: QuestionId(u64::from(who % 4) + 1), text: "done".into() },
-            3 | 4 => Order::Answer { id: QuestionId(u64::from(who % 4) + 1), text: "yes".into() },
+            2..=4 => answer(who, how),
             5 => Order::Note { text: "n".into() },
             6 => Order::Stop { task: id },
             _ => Order::Pause(PauseReason::Operator),
@@ -142,7 +173,9 @@ fn random_sign(how: u8) -> StreamEvent {
     match how % 12 {
         0 => StreamEvent::Session { id: format!("s{}", how % 3), model: None },
         1 | 2 => {
-            StreamEvent::Measured(Measure { context_used: Some(n), context_window: Some(200), ..Measure::default() })
+            let cost_usd = how.is_multiple_of(2).then_some(n as f64 / 1_000.0);
+            let usage = Usage { input_tokens: n, cached_tokens: n / 3, output_tokens: n / 7, cost_usd };
+            StreamEvent::Measured(Measure { usage, context_used: Some(n), context_window: Some(200) })
         }
         3 => StreamEvent::Compacted { automatic: None, turns: n, calls: n },
         4 => failed(Problem::UsageLimit, Some(Time(500_000 + i64::from(how) * 1_000))),
@@ -245,6 +278,8 @@ pub fn play_with(moves: &[Move], mut look: impl FnMut(&Story, &[Event])) -> Stor
         traits: random_traits(moves.len()),
         worktrees: by % 2 == 1,
         ended_kept: [1, Limits::default().ended_kept][by as usize / 8 % 2],
+        budget: random_budgets(by / 16),
+        prices: BTreeMap::from([("default".to_owned(), Price { input: 1_000_000, cached: 0, output: 9_000_000 })]),
         ..Limits::default()
     };
     let mut story = Story::with(&plan, limits);
@@ -332,8 +367,12 @@ fn finish(mut state: State, mut now: rekindle_core::time::Time) -> State {
             inputs.push(restart(&state, 0));
         }
         inputs.extend(decide::outstanding(&state).into_iter().filter_map(|effect| outcome(&state, effect)));
-        for (id, _) in state.questions.iter().filter(|(_, question)| question.answer.is_none()) {
-            inputs.push(Input::Ordered(Order::Answer { id: *id, text: "yes".into() }));
+        for (id, asked) in state.questions.iter().filter(|(_, question)| question.answer.is_none()) {
+            let text = if asked.is_budget { "raise" } else { "yes" };
+            inputs.push(Input::Ordered(Order::Answer { id: *id, text: text.into() }));
+        }
+        for (id, _) in state.tasks.iter().filter(|(_, task)| task.spending.handed_back && !task.state.is_terminal()) {
+            inputs.push(Input::Ordered(Order::Retry { task: id.clone() }));
         }
         for (attempt, found) in state.live_attempts().filter(|(_, found)| found.phase == AttemptPhase::Running) {
             let (epoch, open) = (found.epoch, state.open_tasks(attempt));

@@ -99,6 +99,8 @@ fn check(story: &Story, kept: &Kept) -> Result<(), TestCaseError> {
             Some(
                 WaitsFor::Person { .. } | WaitsFor::Account { .. } | WaitsFor::Machine { .. } | WaitsFor::Task { .. },
             ) => {}
+            Some(WaitsFor::Budget { .. }) => prop_assert!(!state.limits.budget.is_none(), "{} has no limit", id),
+            Some(WaitsFor::Quiet { .. }) => prop_assert!(state.budget.quiet_until.is_some(), "{} may start", id),
         }
     }
     Ok(())

@@ -25,7 +25,9 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
+use jiff::tz::TimeZone;
 use rekindle_core::activity::{History, Ledger, Transcript};
+use rekindle_core::budget::Calendar;
 use rekindle_core::event::ClockSeen;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::Found;
@@ -38,8 +40,9 @@ use super::{Admission, CheckOrder, KeptReport, LaunchOrder, LeaveOrder, MergeOrd
 use crate::agents::history::Record;
 use crate::agents::{Program, Reader};
 use crate::alert::{Alert, Alerts, Channels, Session};
+use crate::calendar::{self, QuietHours};
 use crate::caps::Defaults;
-use crate::clock::Clock;
+use crate::clock::{self, Clock};
 use crate::control::Answerer;
 use crate::evidence::Outputs;
 use crate::git::Work;
@@ -69,6 +72,8 @@ pub struct Programs {
     pub caps: Defaults,
     /// What worktrees need besides what git has.
     pub worktree: Worktree,
+    /// Hours in which nothing new starts.
+    pub quiet: Option<QuietHours>,
 }
 
 /// What threads of this world share.
@@ -223,6 +228,10 @@ impl World for RealWorld {
 
     fn clocks(&mut self) -> Option<ClockSeen> {
         Some(self.clock.seen())
+    }
+
+    fn calendar(&mut self) -> Option<Calendar> {
+        calendar::look(clock::wall(), &TimeZone::system(), self.shared.programs.quiet.as_ref())
     }
 
     fn launch(&mut self, order: LaunchOrder) -> Admission {

@@ -5,6 +5,7 @@
 
 mod answers;
 mod awake;
+mod budget;
 mod changes;
 mod invariant;
 mod log;

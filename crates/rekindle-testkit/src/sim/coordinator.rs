@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
+use rekindle_core::budget::Budgets;
 use rekindle_core::decide::Standstill;
 use rekindle_core::event::PauseReason;
 use rekindle_core::ids::RunId;
@@ -362,6 +363,7 @@ impl Sim {
             Some(Plant::MoreTries) => limits.attempts += 2,
             Some(Plant::NoValidation) => limits.validation_window_ms = 0,
             Some(Plant::StaleUsage) => limits.usage.asks = false,
+            Some(Plant::ForgetBudget) => limits.budget = Budgets::default(),
             _ => {}
         }
         limits

@@ -49,6 +49,7 @@ pub fn draw(sim: &mut Sim, attempt: AttemptId, role: Role, task: &TaskId) -> (&'
     if traits.structured_output {
         teller::begin(sim, attempt, &mut script);
         teller::chatter(&mut sim.rng, &mut script);
+        teller::spend(sim, attempt, 0, &mut script);
     }
     script.push(Act::Pause(sim.rng.between(50, 20 * SECOND)));
     if own {

@@ -1,5 +1,6 @@
 //! The simulated operator: answers questions, and now and then gives an order, through the control socket or while nobody runs.
 
+use rekindle_core::budget::Choice;
 use rekindle_core::ids::TaskId;
 use rekindle_core::input::Order;
 use rekindle_engine::control::wire::Request;
@@ -40,10 +41,27 @@ impl Sim {
             if !quiet && !rng.chance(60) {
                 continue;
             }
+            if let Some(scope) = self.checkers.budget_of(id) {
+                let choices = [Choice::Raise, Choice::GoOn, Choice::HandBack, Choice::Stop];
+                // A run that is stopped is a pause, which is ordered for itself.
+                let choice = match (quiet, &scope) {
+                    (true, _) => Choice::Raise,
+                    (false, None) => choices[rng.index(3)],
+                    (false, Some(_)) => choices[rng.index(4)],
+                };
+                if let (Some(task), Choice::Stop) = (scope, choice) {
+                    self.checkers.truth.operator(&Order::Stop { task }, &self.checkers.replayed);
+                }
+                orders.push(Order::Answer { id, text: choice.word().into() });
+                continue;
+            }
             let done = task.filter(|_| rng.chance(50));
             let text = if done.is_some() { "done" } else { "yes" };
             self.checkers.truth.confirmed.extend(done);
             orders.push(Order::Answer { id, text: text.into() });
+        }
+        if quiet {
+            orders.extend(self.checkers.handed_back().into_iter().map(|task| Order::Retry { task }));
         }
         orders
     }

@@ -89,11 +89,13 @@ pub enum Plant {
     UnaskedAsPlenty,
     /// Nobody hears that a person's program has ended.
     ForgetPerson,
+    /// The coordinator is given no budgets.
+    ForgetBudget,
 }
 
 impl Plant {
     /// Every plant.
-    pub const ALL: [Self; 43] = [
+    pub const ALL: [Self; 44] = [
         Self::NoEpochCheck,
         Self::AckBeforeCommit,
         Self::KillpgOnly,
@@ -137,6 +139,7 @@ impl Plant {
         Self::AckRefused,
         Self::UnaskedAsPlenty,
         Self::ForgetPerson,
+        Self::ForgetBudget,
     ];
 
     /// Its name on the command line.
@@ -186,6 +189,7 @@ impl Plant {
             Self::AckRefused => "ack-refused",
             Self::UnaskedAsPlenty => "unasked-as-plenty",
             Self::ForgetPerson => "forget-person",
+            Self::ForgetBudget => "forget-budget",
         }
     }
 

@@ -70,6 +70,7 @@ pub fn draw(sim: &mut Sim, attempt: AttemptId, tasks: &[TaskId]) -> (&'static st
         }
         if traits.structured_output {
             teller::chatter(&mut sim.rng, &mut script);
+            teller::spend(sim, attempt, index, &mut script);
         }
         // Some work for long and say nothing meanwhile.
         let silence_ms = sim.setting.limits.silence_ms;

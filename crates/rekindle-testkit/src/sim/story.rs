@@ -1,5 +1,6 @@
 //! What a story is about, drawn from its seed: a plan in the product's own language, the limits, the length of the trouble.
 
+use rekindle_core::budget::{Allowance, Budgets};
 use rekindle_core::ids::TaskId;
 use rekindle_core::limits::{Limits, Traits, UsageLimits};
 use rekindle_core::plan::{self, Plan};
@@ -33,14 +34,17 @@ impl Setting {
     pub fn draw(rng: &mut Rng) -> Self {
         let plan = draw_plan(rng);
         let limits = draw_limits(rng);
-        Self {
+        let mut setting = Self {
             plan,
             limits,
             quiet_at_ms: rng.between(20 * SECOND, 12 * MINUTE),
             trouble: rng.between(10, 80),
             fault_every_ms: rng.between(2 * SECOND, MINUTE),
             mute: rng.chance(4),
-        }
+        };
+        // Made of what was drawn, so that stories without budgets stay as they were.
+        setting.limits.budget = budgets(setting.quiet_at_ms, &setting.limits);
+        setting
     }
 }
 
@@ -86,6 +90,21 @@ fn draw_limits(rng: &mut Rng) -> Limits {
         limits.timeout_ms.insert(role, rng.between(MINUTE, 8 * MINUTE));
     }
     limits
+}
+
+/// Budgets that a story meets, where its agents tell what they use; every third story has some.
+fn budgets(by: u64, limits: &Limits) -> Budgets {
+    if limits.traits.is_empty() || !by.is_multiple_of(3) {
+        return Budgets::default();
+    }
+    let tokens = |tokens: u64| Allowance { tokens: Some(tokens), ..Allowance::default() };
+    let (task, run, day) = (tokens(300 + by % 700), tokens(500 + by % 4_000), tokens(900 + by % 6_000));
+    match by / 3 % 4 {
+        0 => Budgets { run, ..Budgets::default() },
+        1 => Budgets { task, ..Budgets::default() },
+        2 => Budgets { day, ..Budgets::default() },
+        _ => Budgets { task, run, day },
+    }
 }
 
 /// Agents that tell of themselves, perhaps with others that stand in for them.

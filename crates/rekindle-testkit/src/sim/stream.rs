@@ -2,7 +2,7 @@
 //!
 //! One line is one activity. Anything else means nothing, as with real programs: cut lines, noise, garbage.
 
-use rekindle_core::activity::{Activity, Call, Failure, Problem};
+use rekindle_core::activity::{Activity, Call, Failure, Problem, Usage};
 use rekindle_core::time::Time;
 use rekindle_engine::agents::{LineSource, Reader};
 
@@ -36,6 +36,11 @@ pub fn called(id: u64, output: &str) -> String {
 /// How full the context is, in percent.
 pub fn context(used: u64) -> String {
     format!("{MARK}context {used}")
+}
+
+/// Tokens used so far, in all.
+pub fn used(tokens: u64) -> String {
+    format!("{MARK}used {tokens}")
 }
 
 /// The context was compacted.
@@ -124,6 +129,7 @@ fn read(line: &str) -> Option<Activity> {
             Activity::CallEnded { id: id.to_owned(), ok: true, output: output.to_owned() }
         }
         "context" => Activity::Context { used: rest.parse().ok()?, window: Some(100) },
+        "used" => Activity::Used(Usage { input_tokens: rest.parse().ok()?, ..Usage::default() }),
         "compacted" => Activity::Compacted { automatic: Some(true) },
         "retrying" => Activity::Retrying { problem: Some(Problem::Overloaded), text: "busy".to_owned() },
         "failed" => Activity::Failed(failure(rest)?),

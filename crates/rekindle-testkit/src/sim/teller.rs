@@ -76,6 +76,14 @@ pub fn chatter(rng: &mut Rng, script: &mut Vec<Act>) {
     }
 }
 
+/// What an agent has used by its nth task, in stories with budgets.
+pub fn spend(sim: &Sim, attempt: AttemptId, nth: usize, script: &mut Vec<Act>) {
+    if !sim.setting.limits.budget.is_none() {
+        let each = 100 + attempt.0 % 7 * 50;
+        script.push(Act::Tell(stream::used(each * (nth as u64 + 1))));
+    }
+}
+
 /// The end of a turn: one that takes messages waits for another.
 pub fn end_turn(rng: &mut Rng, traits: &Traits, script: &mut Vec<Act>) {
     script.push(Act::Tell(stream::result("that is all")));

@@ -6,6 +6,7 @@ mod adoption;
 mod apart;
 mod audit;
 mod below;
+mod budget;
 mod caps;
 mod cleaned;
 mod client;

@@ -4,6 +4,7 @@ mod agents;
 mod alerts;
 mod checks;
 mod mcp;
+mod money;
 mod usage;
 
 use clap::Args;
@@ -93,6 +94,7 @@ pub(crate) fn run(args: &DoctorArgs, context: &Context) -> Result<Exit> {
         agents = found;
         findings.extend(more);
         findings.extend(usage::look(config, context, args.tries));
+        findings.extend(money::look(config));
         findings.extend(checks::environments(config));
         if args.alerts {
             findings.extend(alerts::try_all(config, &context.ui));

@@ -143,6 +143,10 @@ fn show(picture: &Picture, agents: &[AttemptRow], context: &Context) -> Result<(
     for line in interrupted.into_iter().chain(resumes).chain(waits::held_line(run)).chain(gates) {
         ui.line(&paint.tone(Tone::Warning, &one_line(&line)))?;
     }
+    for (warns, line) in waits::budgets(run, now) {
+        let tone = if warns { Tone::Warning } else { Tone::Dim };
+        ui.line(&paint.tone(tone, &one_line(&line)))?;
+    }
     ui.line("")?;
     ui.line(&task_table(picture).render(paint, ui.width()))?;
     let agents = agent_table(agents, now, ui.width());

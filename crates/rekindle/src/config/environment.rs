@@ -26,6 +26,11 @@ pub(super) fn read(variables: impl IntoIterator<Item = (OsString, OsString)>) ->
             problems.push(Diagnostic::error(format!("agents cannot be set by the variable {name}"), Some(hint)));
             continue;
         }
+        if rest.starts_with("prices_") {
+            let hint = "write it into [prices.MODEL] of rekindle.toml".to_owned();
+            problems.push(Diagnostic::error(format!("prices cannot be set by the variable {name}"), Some(hint)));
+            continue;
+        }
         // A variable's name has no dots: those of a section are underlines in it.
         let begins =
             |section: &&str| rest.strip_prefix(&section.replace('.', "_")).is_some_and(|leaf| leaf.starts_with('_'));

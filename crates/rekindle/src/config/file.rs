@@ -5,14 +5,15 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use rekindle_core::budget::{Price, Unit};
 use rekindle_engine::agents::Kinds;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::agents::{self, Agent};
 use super::keys::{KEYS, Key, Shape, Value, Wrong, sections};
-use super::places;
 use super::{Layer, Origin};
+use super::{money, places};
 use crate::diagnostic::{Diagnostic, SourceSpan};
 use rekindle_core::plan::nearest::nearest;
 use rekindle_core::role::Role;
@@ -29,6 +30,8 @@ pub(super) struct File {
     pub agents: BTreeMap<String, Agent>,
     /// Its environments: the words before every check, by name.
     pub environments: BTreeMap<String, Vec<String>>,
+    /// What models cost, by their names.
+    pub prices: BTreeMap<String, Price>,
     /// What is wrong or doubtful in it, in the order of the text.
     pub problems: Vec<Diagnostic>,
 }
@@ -49,6 +52,8 @@ pub(super) fn read(path: &Path, text: &str, kinds: Kinds) -> File {
             "agents" => file.agents = agents::read(&mut reader, value),
             "environments" => file.environments = places::read(&mut reader, value),
             ROLES => reader.roles(value, &mut file.layer),
+            money::BUDGET => reader.budgets(value, &mut file.layer),
+            "prices" => file.prices = money::prices(&mut reader, value),
             section if sections().any(|known| known == section) => {
                 reader.section(section, value, &mut file.layer);
             }
@@ -152,13 +157,36 @@ impl Reader<'_> {
         }
     }
 
+    /// `[budget]`: a section for each of its tables.
+    fn budgets(&mut self, value: &Spanned<DeValue<'_>>, layer: &mut Layer) {
+        let Some(table) = value.get_ref().as_table() else {
+            let message = format!("`{}` is a table of tables, not {}", money::BUDGET, kind_of(value));
+            return self.problem(value.span(), message, Some("write [budget] with run = { usd = 20.0 }".to_owned()));
+        };
+        for (name, value) in table {
+            match name.get_ref().as_ref() {
+                scope if money::SCOPES.contains(&scope) => {
+                    self.section(&format!("{}.{scope}", money::BUDGET), value, layer);
+                }
+                other => {
+                    let message = format!("unknown budget `{other}` in [{}]", money::BUDGET);
+                    self.unknown(name.span(), message, other, &money::SCOPES);
+                }
+            }
+        }
+    }
+
     pub(super) fn value(&mut self, key: &Key, value: &Spanned<DeValue<'_>>) -> Option<Value> {
         let read = match (key.shape, value.get_ref()) {
             (Shape::Command, DeValue::Array(_)) => return agents::words(self, key.leaf(), value).map(Value::Command),
             (Shape::Names, DeValue::Array(_)) => return agents::words(self, key.leaf(), value).map(Value::Names),
             (Shape::Switch, DeValue::Boolean(on)) => Ok(Value::Switch(*on)),
+            (Shape::Limit(Unit::Usd), DeValue::Integer(number)) if number.radix() == 10 => {
+                key.from_text(number.as_str())
+            }
+            (Shape::Limit(Unit::Usd), DeValue::Float(number)) => key.from_text(number.as_str()),
             (
-                Shape::Count { .. } | Shape::Duration { .. } | Shape::Memory | Shape::Space { .. },
+                Shape::Count { .. } | Shape::Duration { .. } | Shape::Memory | Shape::Space { .. } | Shape::Limit(_),
                 DeValue::Integer(number),
             ) => match u64::from_str_radix(number.as_str(), number.radix()) {
                 Ok(number) => key.from_count(number),
@@ -197,7 +225,7 @@ impl Reader<'_> {
             self.problem(name.span(), format!("`{word}` is outside of a section"), Some(hint));
             return;
         }
-        let known: Vec<&str> = ["agents", "environments", ROLES]
+        let known: Vec<&str> = ["agents", "environments", "prices", money::BUDGET, ROLES]
             .into_iter()
             .chain(sections().filter(|name| !name.contains('.')))
             .collect();

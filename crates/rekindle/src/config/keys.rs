@@ -1,10 +1,13 @@
 //! Every setting there is, in one table: its name, what it may be, its default. A setting that is not in here does not
 //! exist; who sets it, and in which order, is decided by the layers.
 
+use rekindle_core::budget::Unit;
 use rekindle_core::duration;
 use rekindle_core::size;
 use rekindle_engine::alert::Finished;
 use rekindle_engine::caps::Memory;
+
+use super::money;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
@@ -32,6 +35,10 @@ pub(crate) enum Shape {
     Names,
     /// A program with its arguments; one text is given to the shell.
     Command,
+    /// What may be spent of something, or `none`.
+    Limit(Unit),
+    /// A time of day, `22:00`, or nothing.
+    TimeOfDay,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +54,8 @@ pub(crate) enum Value {
     /// A program with its arguments; empty means none.
     Command(Vec<String>),
     Names(Vec<String>),
+    /// What may be spent, in millionths of a dollar, tokens or milliseconds; nothing is no limit.
+    Limit(Unit, Option<u64>),
 }
 
 impl Value {
@@ -139,6 +148,18 @@ pub(crate) const KEYS: &[Key] = &[
     key("usage.agents", Shape::Names, ""),
     key("usage.default_wait", LIMIT, "15m"),
     key("usage.grace", Shape::Duration { min_ms: 0 }, "5m"),
+    key("budget.task.usd", Shape::Limit(Unit::Usd), money::NO_LIMIT),
+    key("budget.task.tokens", Shape::Limit(Unit::Tokens), money::NO_LIMIT),
+    key("budget.task.wall", Shape::Limit(Unit::Wall), money::NO_LIMIT),
+    key("budget.run.usd", Shape::Limit(Unit::Usd), money::NO_LIMIT),
+    key("budget.run.tokens", Shape::Limit(Unit::Tokens), money::NO_LIMIT),
+    key("budget.run.wall", Shape::Limit(Unit::Wall), money::NO_LIMIT),
+    key("budget.day.usd", Shape::Limit(Unit::Usd), money::NO_LIMIT),
+    key("budget.day.tokens", Shape::Limit(Unit::Tokens), money::NO_LIMIT),
+    key("budget.day.wall", Shape::Limit(Unit::Wall), money::NO_LIMIT),
+    key("quiet_hours.from", Shape::TimeOfDay, ""),
+    key("quiet_hours.to", Shape::TimeOfDay, ""),
+    key("quiet_hours.days", Shape::Names, ""),
     key("validation.window", Shape::Duration { min_ms: 0 }, "1h"),
     // At 0 % it would be too late, above 90 % every agent would be handed over as soon as it has read its brief.
     key("compaction.threshold_percent", Shape::Count { min: 1, max: 90 }, "10"),
@@ -204,6 +225,8 @@ impl Key {
                 let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
                 Ok(Value::Names(names.map(str::to_owned).collect()))
             }
+            Shape::Limit(unit) => money::limit(self, unit, text),
+            Shape::TimeOfDay => money::time_of_day(self, text),
             Shape::Command if text.trim().is_empty() => Ok(Value::Command(Vec::new())),
             Shape::Command => Ok(Value::Command(
                 // The name that the shell goes by, so that what is told to the command is its `$1`.
@@ -221,7 +244,8 @@ impl Key {
                 format!("`{}` is {number}, which is out of range", self.name),
                 format!("write a whole number from {min} to {max}"),
             )),
-            Shape::Duration { .. } => Err(Wrong::new(
+            Shape::Limit(Unit::Tokens) => money::limit(self, Unit::Tokens, &number.to_string()),
+            Shape::Duration { .. } | Shape::Limit(Unit::Wall) => Err(Wrong::new(
                 format!("`{}` has no unit", self.name),
                 format!("write \"{number}s\" for seconds or \"{number}m\" for minutes"),
             )),
@@ -243,6 +267,15 @@ impl Key {
             Shape::Switch => ("true or false", self.default.to_owned()),
             Shape::Text | Shape::OneOf(_) => ("a text", format!("\"{}\"", self.default)),
             Shape::Names => ("a list of names", "[\"main\"]".to_owned()),
+            Shape::Limit(unit) => {
+                let (is, example) = match unit {
+                    Unit::Usd => ("an amount in dollars", "20.0"),
+                    Unit::Tokens => ("a number of tokens", "5_000_000"),
+                    Unit::Wall => ("a duration", "\"8h\""),
+                };
+                (is, format!("{example}, or \"{}\" for no limit", money::NO_LIMIT))
+            }
+            Shape::TimeOfDay => ("a time of day", "\"22:00\"".to_owned()),
             Shape::Command => ("a list of words", "[\"notify-send\", \"rekindle\"]".to_owned()),
         };
         Wrong::new(format!("`{}` is {is}, not {found}", self.name), format!("write {} = {example}", self.leaf()))
@@ -350,6 +383,7 @@ impl std::fmt::Display for Value {
             Self::Memory(Memory::Bytes(bytes)) => write!(f, "\"{}\"", size::format(*bytes).replace(' ', "")),
             Self::Space(None) => f.write_str("\"none\""),
             Self::Space(Some(bytes)) => write!(f, "\"{}\"", size::format(*bytes).replace(' ', "")),
+            Self::Limit(unit, limit) => f.write_str(&money::shown(*unit, *limit)),
             Self::Switch(on) => write!(f, "{on}"),
             Self::Text(text) => write!(f, "{text:?}"),
             Self::Command(words) | Self::Names(words) => write!(f, "{words:?}"),

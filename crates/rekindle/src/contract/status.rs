@@ -16,6 +16,7 @@ use rekindle_engine::store::Lag;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::budget::{BudgetJson, TaskSpentJson};
 use super::steering::{AttachedJson, PlacedJson, ToldJson};
 use crate::caps::CapsJson;
 use crate::error::Result;
@@ -42,6 +43,8 @@ pub(crate) struct StatusJson {
     damage: Option<DamageJson>,
     /// Why nothing new is started, while the machine is short of something.
     held: Option<HeldJson>,
+    /// What may be spent and what was.
+    budget: Option<BudgetJson>,
     /// What the run made, where it works on a branch of its own.
     result: Option<RunResult>,
     /// Why agents are looked at in turn, while the system has no file watch left.
@@ -92,7 +95,7 @@ struct RunJson {
     ended_at: Option<String>,
     resumes: u32,
     plan_changed: bool,
-    /// Why it is paused: `operator`, `interrupt`, `terminate`, `stop`, `no_wait`, `usage_limit` or `system_error`.
+    /// Why it is paused: `operator`, `interrupt`, `terminate`, `stop`, `no_wait`, `usage_limit`, `system_error` or `budget`.
     pause_reason: Option<PauseReason>,
     /// When a run that waits resumes by itself.
     resumes_at: Option<String>,
@@ -148,6 +151,8 @@ struct TaskJson {
     /// What rekindle itself said to them, four bytes a token: prompts beyond the plan's words and the record of the work, messages.
     rekindle_tokens: u64,
     cost_usd: Option<f64>,
+    /// What counts for its budget: an attempt at several tasks counts for the one that it was at.
+    budget: TaskSpentJson,
     compactions: u32,
     stage: Stage,
     rework: Option<Rework>,
@@ -273,7 +278,8 @@ fn whole(
     let row = |picture: &Picture, task: &TaskRow| {
         let spent = spent.get(&task.id).copied().unwrap_or_default();
         let waits = picture.waits_for(&task.id).map(task_wait_json);
-        task_json(task.clone(), &spent, waits, picture.outputs.get(&task.id).cloned())
+        let budget = TaskSpentJson::of(&task.spending, &picture.run.budget.limits.task, picture.now);
+        task_json(task.clone(), (&spent, budget), waits, picture.outputs.get(&task.id).cloned())
     };
     let tasks = picture.iter().flat_map(|picture| picture.tasks.iter().map(move |task| row(picture, task))).collect();
     StatusJson {
@@ -285,6 +291,7 @@ fn whole(
         coordinator: owner,
         damage: lag.map(|lag| DamageJson { reason: lag.to_string(), hint: REPAIR }),
         held: run.and_then(|run| crate::waits::held_now(&run.row)).map(held_json),
+        budget: picture.as_ref().map(|picture| BudgetJson::of(&picture.run.budget, picture.now)),
         result: None,
         polling: None,
         caps: caps.into(),
@@ -339,9 +346,15 @@ fn wait_json(wait: &WaitRow) -> WaitJson {
     }
 }
 
-fn task_json(row: TaskRow, spent: &Spent, waits_for: Option<Value>, output: Option<TaskOutput>) -> TaskJson {
+fn task_json(
+    row: TaskRow,
+    (spent, budget): (&Spent, TaskSpentJson),
+    waits_for: Option<Value>,
+    output: Option<TaskOutput>,
+) -> TaskJson {
     TaskJson {
         waits_for,
+        budget,
         tokens: spent.tokens,
         rekindle_tokens: spent.own_tokens,
         cost_usd: spent.cost_usd,
@@ -382,7 +395,7 @@ fn task_json(row: TaskRow, spent: &Spent, waits_for: Option<Value>, output: Opti
 }
 
 fn agent_json(row: AttemptRow) -> AgentJson {
-    let (usage, number) = (row.measure.map(|measure| measure.usage), row.number());
+    let (usage, number, cost_usd) = (row.measure.map(|measure| measure.usage), row.number(), row.cost_usd());
     AgentJson {
         name: row.name.into(),
         // Rows of earlier versions have none: all their agents were commands.
@@ -414,7 +427,7 @@ fn agent_json(row: AttemptRow) -> AgentJson {
             output_tokens: usage.output_tokens,
             cached_tokens: usage.cached_tokens,
         }),
-        cost_usd: usage.and_then(|usage| usage.cost_usd),
+        cost_usd,
         class: row.class.map(Class::name),
     }
 }

@@ -13,8 +13,9 @@ use super::table::{self, Column, Line};
 use crate::error::Result;
 use crate::picture::Picture;
 use crate::picture::standing;
-use crate::ui::{one_line, short_count};
-use crate::view::Spent;
+use crate::ui::{dollars, one_line, short_count};
+use crate::view::{CostGroup, Costs, Spent};
+use crate::waits;
 
 /// How deep parts of parts are drawn in; deeper ones stand at this depth.
 const DEPTH_MAX: usize = 4;
@@ -34,17 +35,25 @@ const BY_TASK: [Column; 8] = [
 pub(super) fn page(visit: &Visit<'_>) -> Result<Frame> {
     let picture = visit.picture()?;
     let all = picture.spent();
+    let costs = Costs::of(&picture.tasks, &picture.attempts);
     let body = html! {
         h1 { "Cost" }
         dl.strip aria-label="All together" {
             div { dt { "Tokens" } dd { (tokens(Some(&all))) } }
             div { dt { "Cost" } dd { (cost(Some(&all))) } }
             div { dt { "Attempts" } dd { strong.num { (picture.attempts.len()) } } }
+            @if let Some(each) = costs.usd_per_proven_task { div { dt { "Per proven task" } dd { span.num { (dollars(each)) } } } }
+            @else if let Some(each) = costs.tokens_per_proven_task { div { dt { "Per proven task" } dd { span.num { (short_count(each)) " tokens" } } } }
         }
-        p.dim { "As the agents' programs report it; a dash means that one reports nothing." }
+        @for (warns, line) in waits::budgets(&picture.run, picture.now) {
+            p.t-warn[warns].dim[!warns] { (one_line(&line)) }
+        }
+        p.dim { "As the agents' programs report it, or by your prices; a dash means that neither is known." }
         (by_task(visit, picture))
         (by("By agent", "Agent", groups(picture, |attempt| attempt.name.to_string()), true))
         (by("By kind", "Kind", groups(picture, |attempt| attempt.kind.clone()), false))
+        (grouped("By model", "Model", &costs.by_model))
+        (grouped("On attempts that did not complete", "Cause", &costs.by_retry_cause))
     };
     Ok(Frame::new("Cost", body))
 }
@@ -141,6 +150,29 @@ fn by(title: &str, what: &'static str, groups: BTreeMap<String, Group<'_>>, with
         section aria-label=(title) {
             h2 { (title) }
             (table::table(title, &format!("Tokens and cost by {}", what.to_lowercase()), "", &columns, &lines))
+        }
+    }
+}
+
+fn grouped(title: &str, what: &'static str, groups: &BTreeMap<String, CostGroup>) -> Markup {
+    let line = |(name, group): (&String, &CostGroup)| {
+        let spent = Spent { tokens: group.tokens, cost_usd: group.cost_usd, own_tokens: 0 };
+        let cells = vec![
+            Some(html! { (one_line(&name.replace('_', " "))) }),
+            Some(html! { span.num { (group.attempts) } }),
+            parts::tokens_cell(Some(&spent)),
+            parts::cost_cell(Some(&spent)),
+        ];
+        Line::new(one_line(name), cells)
+    };
+    let lines: Vec<Line> = groups.iter().map(line).collect();
+    let columns = [(what, ""), ("Attempts", "r"), ("Tokens", "r"), ("Cost", "r")];
+    html! {
+        @if !lines.is_empty() {
+            section aria-label=(title) {
+                h2 { (title) }
+                (table::table(title, &format!("Tokens and cost by {}", what.to_lowercase()), "", &columns, &lines))
+            }
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::picture::history::MarkKind;
 use crate::picture::result::{Next, SEE, TAKE};
 use crate::picture::standing::{self, Urgency};
 use crate::ui::one_line;
+use crate::waits;
 
 /// Columns of the list of tasks.
 const COLUMNS: [Column; 10] = [
@@ -86,6 +87,9 @@ fn strip(picture: &Picture) -> Markup {
             div { dt { "Time" } dd { (span(picture.run.started_at, until, picture.now)) } }
             @if spent.tokens > 0 { div { dt { "Tokens" } dd { (tokens(Some(&spent))) } } }
             @if spent.cost_usd.is_some() { div { dt { "Cost" } dd { (cost(Some(&spent))) } } }
+        }
+        @for (warns, line) in waits::budgets(&picture.run, picture.now) {
+            p.t-warn[warns].dim[!warns] { (one_line(&line)) }
         }
         @if picture.coordinator.is_none() && picture.run.ended_at.is_none() {
             p.banner { "No coordinator is running. Continue the run: " (parts::command("rekindle resume")) }

@@ -96,7 +96,7 @@ fn waiting(picture: &Picture, task: &TaskRow, waits: &WaitsFor) -> Standing {
         WaitsFor::Person { act: PersonAct::GiveBack, .. } => {
             Standing { symbol: "✎", ascii: "@", word: "yours", tone: Tone::Warning, note: Some(words) }
         }
-        WaitsFor::Account { .. } | WaitsFor::Machine { .. } => {
+        WaitsFor::Account { .. } | WaitsFor::Machine { .. } | WaitsFor::Budget { .. } | WaitsFor::Quiet { .. } => {
             Standing { symbol: "‖", ascii: "=", word: "waits", tone: Tone::Warning, note: Some(words) }
         }
         WaitsFor::Time { .. } => {

@@ -325,6 +325,8 @@ mod tests {
             files: List::new(1),
             result: None,
             spent: Spent::default(),
+            costs: crate::view::Costs::default(),
+            budgets: Vec::new(),
         };
         let page = render(&report, &picture, &BTreeMap::new());
         assert!(page.len() < STORIES_MAX_BYTES + 2 * 1024 * 1024, "{}", page.len());

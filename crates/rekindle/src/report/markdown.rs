@@ -7,6 +7,7 @@ use rekindle_core::text::{counted, folded, one_line, sanitize, tail_bytes, trunc
 use super::{Entry, List, Report, TaskReport};
 use crate::picture::result::RunResult;
 use crate::ui::{date_time, dollars, elapsed, short_count, zone_line};
+use crate::view::Costs;
 
 /// Longest report: a CI step's summary of more than a megabyte is dropped whole.
 const MAX_BYTES: usize = 1_000_000;
@@ -25,6 +26,7 @@ pub(crate) fn render(report: &Report) -> String {
     failed(&mut out, report);
     not_proven(&mut out, report);
     tasks(&mut out, report);
+    costs(&mut out, &report.costs);
     entries(&mut out, "Recovered", &report.recoveries);
     questions(&mut out, report);
     entries(&mut out, "Disagreements", &report.disagreements);
@@ -73,6 +75,9 @@ fn head(report: &Report) -> String {
     }
     for line in report.result.iter().flat_map(RunResult::lines) {
         out += &format!("- Result: {}\n", text(&line, WORDS_MAX_BYTES));
+    }
+    for line in &report.budgets {
+        out += &format!("- Budget: {}\n", text(line, WORDS_MAX_BYTES));
     }
     if run.plan_changed {
         out += "- The plan's file differs from the plan of this run.\n";
@@ -131,6 +136,28 @@ fn tasks(out: &mut String, report: &Report) {
             let own = own.map(|own| format!("{} by rekindle", short_count(own)));
             let used = spent(task.spent.tokens, task.spent.cost_usd).into_iter().chain(own).collect::<Vec<_>>();
             out.push_str(&format!(" {} |", used.join(", ")));
+        }
+        out.push('\n');
+    }
+}
+
+/// Where the money went.
+fn costs(out: &mut String, costs: &Costs) {
+    if !costs.is_known() {
+        return;
+    }
+    out.push_str("\n## Cost\n\n");
+    if let Some(each) = spent(costs.tokens_per_proven_task.unwrap_or(0), costs.usd_per_proven_task) {
+        let tasks = counted(costs.proven_tasks, "proven task", "proven tasks");
+        out.push_str(&format!("{each} for each of {tasks}.\n\n"));
+    }
+    let tables = [("Model", &costs.by_model), ("Attempts that did not complete, by cause", &costs.by_retry_cause)];
+    for (head, groups) in tables.into_iter().filter(|(_, groups)| !groups.is_empty()) {
+        out.push_str(&format!("| {head} | Attempts | Tokens | Cost |\n|---|--:|--:|--:|\n"));
+        for (name, group) in groups {
+            let cost = group.cost_usd.map(dollars).unwrap_or_default();
+            let name = text(&name.replace('_', " "), CELL_MAX_BYTES);
+            out.push_str(&format!("| {name} | {} | {} | {cost} |\n", group.attempts, short_count(group.tokens)));
         }
         out.push('\n');
     }

@@ -70,6 +70,15 @@ pub(super) fn tell_machine(fact: &MachineEvent, now: Time) -> Parts {
         MachineEvent::UsageAsked {} => ("USAGE", Tone::Dim, "the usage command is asked".to_owned()),
         MachineEvent::UsageSeen(left) => usage(*left, now),
         MachineEvent::ClockMoved(seen) => ("CLOCK", Tone::Dim, clock(seen)),
+        MachineEvent::BudgetNotice(_)
+        | MachineEvent::BudgetReached(_)
+        | MachineEvent::BudgetAsked(_)
+        | MachineEvent::BudgetAnswered(_)
+        | MachineEvent::DayBegan { .. }
+        | MachineEvent::QuietBegan { .. }
+        | MachineEvent::QuietEnded {} => {
+            super::budget::tell(fact, now).unwrap_or_else(|| ("BUDGET", Tone::Dim, String::new()))
+        }
     }
 }
 

@@ -201,6 +201,10 @@ pub(super) fn of_run(picture: &Picture) -> Vec<TextLine> {
     if run.plan_changed {
         lines.push(TextLine::marked("plan", Tone::Warning, "its file differs from the plan of this run"));
     }
+    for (warns, line) in crate::waits::budgets(run, picture.now) {
+        let tone = if warns { Tone::Warning } else { Tone::Dim };
+        lines.push(TextLine::marked("budget", tone, one_line(line.trim_start_matches("budget: "))));
+    }
     if let Some(held) = crate::waits::held_line(run) {
         lines.push(TextLine::marked("held", Tone::Warning, one_line(&held)));
     }

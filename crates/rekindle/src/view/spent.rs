@@ -8,7 +8,7 @@ use rekindle_core::view::AttemptRow;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Spent {
     pub tokens: u64,
-    /// Dollars, as far as agents told them.
+    /// Dollars, as far as agents told them or the user's prices say.
     pub cost_usd: Option<f64>,
     /// Tokens that rekindle itself said to them: prompts beyond the plan's words, and messages.
     pub own_tokens: u64,
@@ -36,9 +36,8 @@ impl Spent {
     fn add(&mut self, attempt: &AttemptRow) {
         self.own_tokens = self.own_tokens.saturating_add(attempt.own_tokens);
         let Some(measure) = attempt.measure else { return };
-        let usage = measure.usage;
-        self.tokens = self.tokens.saturating_add(usage.tokens());
-        if let Some(cost) = usage.cost_usd {
+        self.tokens = self.tokens.saturating_add(measure.usage.tokens());
+        if let Some(cost) = attempt.cost_usd() {
             self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
         }
     }

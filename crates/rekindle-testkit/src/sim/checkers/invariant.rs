@@ -69,6 +69,8 @@ pub enum Invariant {
     Changed,
     /// 9: a task that a person held is given back once their program has ended.
     GivenBack,
+    /// 8: nothing is started on a budget that is used up.
+    Budget,
 }
 
 impl Invariant {
@@ -106,6 +108,7 @@ impl Invariant {
             Self::Unreported => "3 work that nobody reported was shown to be done",
             Self::Word => "3 a person's word is final",
             Self::Changed => "3 a changed plan counts as a person changed it",
+            Self::Budget => "8 nothing starts on a budget that is used up",
             Self::GivenBack => "9 a held task is given back when the person is gone",
         }
     }

@@ -18,6 +18,9 @@ use super::{Checkers, Invariant, Verb, Verdict, require};
 /// Refused reports of one attempt that may be in the log.
 const REFUSALS: u32 = 20;
 
+/// How questions about a budget begin.
+const BUDGET: &str = "the budget of ";
+
 /// How the question begins that rekindle asks when the rounds of repair are used up.
 const HEALTH: &str = "the plan's health commands still fail";
 
@@ -64,7 +67,7 @@ impl Checkers {
     pub fn event(&mut self, setting: &Setting, event: &Event) {
         let verdict = self.before(setting, event).and_then(|()| self.protocol(setting, event));
         let verdict = verdict.and_then(|()| self.machine(event));
-        let verdict = verdict.and_then(|()| self.changes(event));
+        let verdict = verdict.and_then(|()| self.changes(event)).and_then(|()| self.budget(setting, event));
         self.judge(verdict);
         let word = event.task.as_ref().and_then(|id| self.replayed.tasks.get(id)).and_then(|task| task.workflow.word);
         self.remember(event);
@@ -140,6 +143,11 @@ impl Checkers {
                 self.refused(*attempt)
             }
             Body::Person(PersonEvent::QuestionAsked { text, .. }) if text.starts_with(HEALTH) => Ok(()),
+            Body::Person(PersonEvent::QuestionAsked { attempt: AttemptId(0), text, .. })
+                if text.starts_with(BUDGET) =>
+            {
+                self.asks_for_budget(setting, event)
+            }
             Body::Person(PersonEvent::QuestionAsked { attempt, text, .. }) if text.contains(CANNOT_JUDGE) => {
                 self.spoke(event, Some(*attempt), Verb::Verdict)
             }

@@ -411,6 +411,31 @@ fn by_person(fact: &PersonEvent) -> bool {
     )
 }
 
+/// The same for what the machine, the allowance and budgets say.
+fn of_machine(fact: &MachineEvent) -> bool {
+    match fact {
+        MachineEvent::HealthChecked(seen) => seen.results.iter().any(|check| !check.passed),
+        MachineEvent::SetupFailed { .. }
+        | MachineEvent::BudgetNotice(_)
+        | MachineEvent::BudgetReached(_)
+        | MachineEvent::BudgetAnswered(_)
+        | MachineEvent::QuietBegan { .. }
+        | MachineEvent::QuietEnded {}
+        | MachineEvent::StartsHeld(_)
+        | MachineEvent::StartsReleased {}
+        | MachineEvent::BreakerOpened { .. } => true,
+        MachineEvent::ClockMoved(_)
+        | MachineEvent::SetupStarted { .. }
+        | MachineEvent::SetupFinished { .. }
+        | MachineEvent::HealthOrdered {}
+        | MachineEvent::UsageAsked {}
+        | MachineEvent::UsageSeen(_)
+        | MachineEvent::BudgetAsked(_)
+        | MachineEvent::DayBegan { .. }
+        | MachineEvent::Cleaned(_) => false,
+    }
+}
+
 /// Whether an event has a line of its own in `run`; `events` and `why` show all of them. The ends of attempts are in `ends`.
 fn matters(event: &StoredEvent) -> bool {
     let Some(body) = story::body(event) else { return false };
@@ -419,7 +444,7 @@ fn matters(event: &StoredEvent) -> bool {
         Body::Person(fact) => by_person(&fact),
         Body::Task(TaskEvent::ChecksFinished { passed, .. }) => !passed,
         Body::Run(RunEvent::TeamChecked(team)) => team.working + team.idle + team.unresponsive > 0,
-        Body::Machine(MachineEvent::HealthChecked(seen)) => seen.results.iter().any(|check| !check.passed),
+        Body::Machine(fact) => of_machine(&fact),
         Body::Attempt(AttemptEvent::Redispatched { .. })
         | Body::Task(
             TaskEvent::TaskCompleted { .. }
@@ -436,12 +461,6 @@ fn matters(event: &StoredEvent) -> bool {
             | RunEvent::SessionResume(_)
             | RunEvent::PlanChanged { .. }
             | RunEvent::PlanReloaded(_),
-        )
-        | Body::Machine(
-            MachineEvent::SetupFailed { .. }
-            | MachineEvent::StartsHeld(_)
-            | MachineEvent::StartsReleased {}
-            | MachineEvent::BreakerOpened { .. },
         )
         | Body::Session(
             SessionEvent::AgentCompacted(_)

@@ -10,6 +10,7 @@ use super::{task_link, words};
 use crate::picture::Picture;
 use crate::report::Report;
 use crate::ui::{dollars, elapsed, short_count};
+use crate::view::Costs;
 
 /// What one agent used over all its attempts.
 #[derive(Default)]
@@ -33,7 +34,7 @@ impl Used {
         self.input = self.input.saturating_add(measure.usage.input_tokens);
         self.output = self.output.saturating_add(measure.usage.output_tokens);
         self.cached = self.cached.saturating_add(measure.usage.cached_tokens);
-        if let Some(cost) = measure.usage.cost_usd {
+        if let Some(cost) = attempt.cost_usd() {
             self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
         }
     }
@@ -60,6 +61,7 @@ pub(super) fn tables(report: &Report, picture: &Picture) -> Markup {
                 tr { th { "All" } th {} (cells(&all)) }
             }
         } }
+        (groups(&report.costs))
         @if known {
             h4 { "By task" }
             p.dim { "An attempt that held several tasks counts in full for each. \"By rekindle\" is what its prompts and messages added." }
@@ -82,5 +84,29 @@ fn cells(used: &Used) -> Markup {
         td.number { (used.attempts) } td.number { (elapsed(used.worked_ms)) }
         td.number { (short_count(used.input)) } td.number { (short_count(used.output)) } td.number { (short_count(used.cached)) }
         td.number { (used.compactions) } td.number { (used.cost_usd.map(dollars).unwrap_or_default()) }
+    }
+}
+
+fn groups(costs: &Costs) -> Markup {
+    let tables = [("By model", &costs.by_model), ("Attempts that did not complete, by cause", &costs.by_retry_cause)];
+    html! {
+        @if costs.is_known() {
+            @if let Some(each) = costs.usd_per_proven_task {
+                p { (dollars(each)) " for each of " (costs.proven_tasks) " proven tasks." }
+            }
+            @for (title, groups) in tables.into_iter().filter(|(_, groups)| !groups.is_empty()) {
+                h4 { (title) }
+                div.wide { table {
+                    thead { tr { th {} th.number { "Attempts" } th.number { "Tokens" } th.number { "Cost" } } }
+                    tbody { @for (name, group) in groups {
+                        tr {
+                            td { (words(&name.replace('_', " "))) } td.number { (group.attempts) }
+                            td.number { (short_count(group.tokens)) }
+                            td.number { (group.cost_usd.map(dollars).unwrap_or_default()) }
+                        }
+                    } }
+                } }
+            }
+        }
     }
 }

@@ -74,6 +74,7 @@ pub(super) fn task(name: &str, title: &str, state: &str, wave: u32) -> TaskRow {
         by_hand: false,
         told: Vec::new(),
         attached: None,
+        spending: rekindle_core::budget::Spending::default(),
     }
 }
 
@@ -97,6 +98,7 @@ pub(super) fn attempt(number: u64, task: &str, ended: Option<&str>) -> AttemptRo
         session_id: Some(format!("session-{number}")),
         model: Some("small-1".to_owned()),
         measure: Some(measure(number)),
+        cost_micros: None,
         own_tokens: 0,
         compactions: 0,
         last_words: None,
@@ -225,6 +227,7 @@ pub(super) fn run(state: &str) -> RunRow {
         resumes_at: None,
         schedule: RunSchedule { max_agents: 2, ..RunSchedule::default() },
         placed: Vec::new(),
+        budget: rekindle_core::view::BudgetRow::default(),
     }
 }
 

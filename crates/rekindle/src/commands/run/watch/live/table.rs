@@ -150,6 +150,9 @@ fn waits(picture: &Picture) -> Vec<Row> {
     if let Some(held) = waits::held_line(&picture.run) {
         rows.push(Row::new(Tone::Warning, "  ‖ ", one_line(&held)));
     }
+    for (_, line) in waits::budgets(&picture.run, now).into_iter().filter(|(warns, _)| *warns) {
+        rows.push(Row::new(Tone::Warning, "  ‖ ", one_line(&line)));
+    }
     let waiting = picture.run.waits.iter().filter(|wait| wait.until.is_none_or(|until| until > now));
     for wait in waiting.take(OF_A_KIND) {
         let line = waits::waiting(wait, now);

@@ -1,0 +1,118 @@
+//! What one attempt costs: what its program told, and for what it has not told a price of the user's.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::MICROS;
+use crate::activity::Usage;
+
+/// The name of the price for every model that has none of its own.
+const ANY_MODEL: &str = "default";
+
+/// Dollars for a million tokens, in millionths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Price {
+    pub input: u64,
+    pub cached: u64,
+    pub output: u64,
+}
+
+impl Price {
+    /// The cost of tokens, in millionths of a dollar, rounded up: a budget is never used by nothing.
+    fn cost(&self, tokens: &Tokens) -> u64 {
+        let part = |tokens: u64, price: u64| u128::from(tokens) * u128::from(price);
+        let whole =
+            part(tokens.input, self.input) + part(tokens.cached, self.cached) + part(tokens.output, self.output);
+        u64::try_from(whole.div_ceil(u128::from(MICROS))).unwrap_or(u64::MAX)
+    }
+}
+
+/// The price of a model: the one of its name, else the one with the longest name that it begins with (a dated version), else
+/// `default`.
+pub fn price_of<'a>(prices: &'a BTreeMap<String, Price>, model: Option<&str>) -> Option<&'a Price> {
+    let named = model.and_then(|model| {
+        let begins = prices.iter().filter(|(name, _)| model.starts_with(name.as_str()));
+        begins.max_by_key(|(name, _)| name.len()).map(|(_, price)| price)
+    });
+    named.or_else(|| prices.get(ANY_MODEL))
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Tokens {
+    input: u64,
+    cached: u64,
+    output: u64,
+}
+
+impl Tokens {
+    fn of(usage: &Usage) -> Self {
+        Self { input: usage.input_tokens, cached: usage.cached_tokens, output: usage.output_tokens }
+    }
+
+    fn since(&self, before: &Self) -> Self {
+        Self {
+            input: self.input.saturating_sub(before.input),
+            cached: self.cached.saturating_sub(before.cached),
+            output: self.output.saturating_sub(before.output),
+        }
+    }
+
+    fn all(&self) -> u64 {
+        self.input.saturating_add(self.cached).saturating_add(self.output)
+    }
+}
+
+/// What an attempt has cost so far. It is made of totals alone: the same totals read twice cost the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Bill {
+    pub usd_micros: u64,
+    /// Tokens without a price.
+    pub unpriced_tokens: u64,
+    used: Tokens,
+    /// What its program told last, and what it had used by then.
+    told_micros: Option<u64>,
+    told_at: Tokens,
+}
+
+impl Bill {
+    pub fn tokens(&self) -> u64 {
+        self.used.all()
+    }
+
+    /// What it cost, where its program or a price says anything of it.
+    pub fn cost_micros(&self) -> Option<u64> {
+        let known = self.told_micros.is_some() || (self.tokens() > 0 && self.unpriced_tokens == 0);
+        known.then_some(self.usd_micros)
+    }
+
+    /// The bill for a new total. A program may tell its cost only now and then (at the end of a turn): what it has used since
+    /// is priced, until it tells again.
+    #[must_use]
+    pub fn next(&self, usage: &Usage, price: Option<&Price>) -> Self {
+        let used = Tokens::of(usage);
+        let told = usage.cost_usd.filter(|cost| cost.is_finite()).map(micros);
+        let (told_micros, told_at) = match told {
+            Some(told) if self.told_micros != Some(told) => (Some(told), used),
+            Some(_) => (self.told_micros, self.told_at),
+            None => (None, Tokens::default()),
+        };
+        let rest = used.since(&told_at);
+        let priced = price.map_or(0, |price| price.cost(&rest));
+        let unpriced_tokens = if price.is_some() { 0 } else { rest.all() };
+        let usd_micros = told_micros.unwrap_or(0).saturating_add(priced);
+        Self { usd_micros, unpriced_tokens, used, told_micros, told_at }
+    }
+}
+
+/// Dollars as millionths; a program's negative amount is none.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "an amount of dollars is far below what a double holds exactly in millionths, and is not negative here"
+)]
+pub fn micros(dollars: f64) -> u64 {
+    (dollars.max(0.0) * MICROS as f64).round() as u64
+}
