@@ -4,6 +4,7 @@ mod cli_session;
 mod clock;
 mod machine;
 mod person;
+mod preparing;
 mod protocol;
 mod reload;
 mod settle;
@@ -24,8 +25,8 @@ use crate::limits::Limits;
 use crate::plan::Plan;
 use crate::report::Exit;
 use crate::state::{
-    Attempt, AttemptPhase, Breaker, CliSession, Coordinator, Health, Inspection, LastAttempts, Past, Run, RunPhase,
-    State, Stop, Task, TaskState, Usage, Workflow,
+    Attempt, AttemptPhase, Breaker, CliSession, Coordinator, Health, Inspection, LastAttempts, Past, Preparing, Run,
+    RunPhase, State, Stop, Task, TaskState, Usage, Workflow,
 };
 use crate::strategy::Strategy;
 
@@ -103,6 +104,7 @@ fn run_started(state: &mut State, event: &Event, plan: &Plan, plan_path: &str, b
     state.gates = BTreeMap::new();
     state.usage = Usage::default();
     state.health = Health::default();
+    state.preparing = Preparing::default();
     state.follows = BTreeMap::new();
     state.run = Some(Run {
         id: event.run.clone(),

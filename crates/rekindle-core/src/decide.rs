@@ -10,6 +10,7 @@ mod health;
 mod hold;
 mod operator;
 mod placed;
+mod preflight;
 mod probe;
 mod reconcile;
 mod reload;
@@ -17,6 +18,7 @@ mod report;
 mod review;
 mod schedule;
 mod session;
+mod setup;
 mod split;
 mod steer;
 mod strategy;
@@ -40,6 +42,8 @@ use crate::time::Time;
 pub use attempt::{answer_limit_ms, silence_limit_ms};
 pub use finish::Standstill;
 pub use finish::standstill;
+pub use preflight::to_try;
+pub use setup::{RETRY, STOP, WITHOUT};
 pub use timers::{next_deadline, next_deadline_but};
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -129,7 +133,9 @@ fn route(step: &mut OpenStep<'_>, input: Input) -> Reply {
             step.emit_run(RunEvent::BranchMade(made));
             Reply::Accepted
         }
-        Input::SetUp { task, seen } => reconcile::set_up(step, &task, seen),
+        Input::SetUp { task, seen } => setup::seen(step, &task, seen),
+        Input::SetupFailed { attempt, task, reason } => setup::failed(step, attempt, &task, reason),
+        Input::Preflight(seen) => preflight::seen(step, seen),
         Input::Noted(noted) => reconcile::noted(step, noted),
         Input::HealthChecked { results } => health::checked(step, results),
         Input::UsageSeen(left) => usage::seen(step, left),
@@ -149,7 +155,7 @@ fn route(step: &mut OpenStep<'_>, input: Input) -> Reply {
 
 /// What is still to be done, derived from the state alone. A new coordinator performs exactly this.
 pub fn outstanding(state: &State) -> Vec<Effect> {
-    use crate::state::{AttemptPhase, Inspection};
+    use crate::state::{AttemptPhase, Inspection, Preflight};
     let mut effects = Vec::new();
     for (id, attempt) in state.live_attempts() {
         if attempt.phase == AttemptPhase::Starting {
@@ -175,6 +181,9 @@ pub fn outstanding(state: &State) -> Vec<Effect> {
     }
     if state.health.checking {
         effects.push(Effect::CheckHealth);
+    }
+    if state.preparing.preflight == Preflight::Ordered {
+        effects.push(Effect::Preflight);
     }
     if state.usage.asking {
         effects.push(Effect::AskUsage);

@@ -24,6 +24,7 @@ pub mod limits;
 pub mod memory;
 pub mod plan;
 pub mod policy;
+pub mod preflight;
 pub mod progress;
 pub mod refusal;
 pub mod reload;

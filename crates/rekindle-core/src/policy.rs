@@ -58,7 +58,7 @@ pub fn row(cause: &Cause) -> Row {
             (true, Next::RetryAfterBackoff, true)
         }
         Cause::UsageLimit { .. } | Cause::Overloaded => (false, Next::WaitForGate, false),
-        Cause::Auth | Cause::WaitingForInput => (false, Next::AskPerson, false),
+        Cause::Auth | Cause::WaitingForInput | Cause::SetupFailed { .. } => (false, Next::AskPerson, false),
         Cause::HostLost => (false, Next::RetryAtOnce, false),
         Cause::StoppedByOperator => (false, Next::WaitForOperator, false),
         Cause::Machine(_) => (false, Next::WaitForMachine, false),
@@ -104,6 +104,7 @@ mod tests {
             Cause::Auth,
             Cause::WaitingForInput,
             Cause::Machine(crate::cause::MachineRefusal::default()),
+            Cause::SetupFailed { reason: String::new() },
         ];
         for cause in uncounted {
             assert!(!row(&cause).counts, "{cause}");

@@ -3,6 +3,7 @@
 mod cli_session;
 mod index;
 mod last_attempts;
+mod preparing;
 mod steering;
 mod task;
 
@@ -23,6 +24,7 @@ use crate::time::Time;
 pub use cli_session::{Astray, CliSession, Gate, TOLD_KEPT, ToldMessage};
 pub use index::Index;
 pub use last_attempts::LastAttempts;
+pub use preparing::{Asked, Preflight, Preparing, SetupWait};
 pub use steering::Steering;
 pub use task::{Claim, Task, TaskState, Word, Workflow};
 
@@ -83,6 +85,8 @@ pub struct State {
     /// What the person said to agents, holds and may still take back.
     #[serde(default, skip_serializing_if = "Steering::is_empty")]
     pub steering: Steering,
+    #[serde(default, skip_serializing_if = "Preparing::is_empty")]
+    pub preparing: Preparing,
     /// How it is laid out: a stored state of another layout is not taken, the log tells the same.
     #[serde(default = "Layout::first")]
     pub layout: Layout,

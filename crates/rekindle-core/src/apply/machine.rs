@@ -1,7 +1,7 @@
 //! What the machine, the plan's health commands and the allowance say: holds on new starts, and what remains of them when they
 //! are over.
 
-use super::clock;
+use super::{clock, preparing};
 use crate::cause::Cause;
 use crate::event::{Event, Held, MachineEvent, UsageLeft};
 use crate::ids::AttemptId;
@@ -20,7 +20,12 @@ pub(super) fn apply(state: &mut State, event: &Event, fact: &MachineEvent) {
         MachineEvent::BreakerOpened { cli, until } => {
             state.breakers.insert(cli.clone(), Breaker { failed_starts: 0, until: Some(*until) });
         }
-        MachineEvent::SetupStarted { .. } | MachineEvent::SetupFinished { .. } | MachineEvent::SetupFailed { .. } => {}
+        MachineEvent::SetupStarted { .. }
+        | MachineEvent::SetupFinished { .. }
+        | MachineEvent::SetupFailed { .. }
+        | MachineEvent::SetupRetried { .. }
+        | MachineEvent::PreflightOrdered {}
+        | MachineEvent::Preflight(_) => preparing::apply(state, event, fact),
         MachineEvent::HealthOrdered {} => state.health.checking = true,
         MachineEvent::HealthChecked(seen) => {
             state.health.checking = false;

@@ -45,6 +45,7 @@ pub(super) fn apply(state: &mut State, event: &Event, fact: &PersonEvent) {
                 | TaskState::Failed
                 | TaskState::Skipped => {}
             });
+            super::preparing::answered(state, *id, answer);
             super::settle::answers(state);
         }
         PersonEvent::NoteRecorded { text } => noted(state, event, text),

@@ -1,6 +1,8 @@
 //! The life and the end of an attempt: what its end is put down to, and what becomes of the work it held.
 
-use super::{About, OpenStep, Reply, gate, health, hold, review, session, split, steer, strategy, team, unreported};
+use super::{
+    About, OpenStep, Reply, gate, health, hold, review, session, setup, split, steer, strategy, team, unreported,
+};
 use crate::cause::Cause;
 use crate::duration;
 use crate::event::{AttemptEvent, MachineEvent, PersonEvent, RunEvent, TaskEvent};
@@ -20,6 +22,7 @@ pub(super) fn started(step: &mut OpenStep<'_>, id: AttemptId, pid: u32, shim_pid
     match step.state.attempts.get(&id) {
         Some(attempt) if attempt.phase == AttemptPhase::Starting => {
             step.emit_attempt(id, AttemptEvent::AgentStarted { attempt: id, pid, shim_pid, own_bytes });
+            setup::started(step, id);
             steer::prompted(step, id);
             Reply::Accepted
         }
@@ -307,7 +310,9 @@ pub(super) fn retry_or_end(step: &mut OpenStep<'_>, id: &TaskId, cause: &Cause, 
     let used = if counted { task.tries() } else { task.tries().saturating_sub(1) };
     let next = match (row.next, wait_ms) {
         (Next::WaitForGate, _) => "when its account may go on".to_owned(),
-        (Next::AskPerson, _) if *cause == Cause::Auth => "when a person has seen to it".to_owned(),
+        (Next::AskPerson, _) if matches!(cause, Cause::Auth | Cause::SetupFailed { .. }) => {
+            "when a person has seen to it".to_owned()
+        }
         (Next::WaitForOperator, _) => "when the run goes on".to_owned(),
         (Next::WaitForMachine, _) => "when the machine has room again".to_owned(),
         (_, 0) => "at once".to_owned(),

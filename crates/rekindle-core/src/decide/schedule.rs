@@ -3,7 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{About, OpenStep, finish, gate, health, hold, reload, report, review, strategy, stream, team, usage};
+use super::{
+    About, OpenStep, finish, gate, health, hold, preflight, reload, report, review, strategy, stream, team, usage,
+};
 use crate::cause::Cause;
 use crate::event::{AttemptEvent, Body, RunEvent};
 use crate::ids::{AgentName, AttemptId, Epoch, TaskId};
@@ -20,7 +22,7 @@ pub(super) fn fill_slots(step: &mut OpenStep<'_>) {
     reload::prove(step);
     review::claim_wholes(step);
     open_wave(step);
-    if step.state.held.is_some() || health::baseline_missing(step.state) {
+    if step.state.held.is_some() || health::baseline_missing(step.state) || preflight::is_open(step.state) {
         return;
     }
     team::use_idle(step);
@@ -199,6 +201,7 @@ pub(super) fn ready(state: &State, now: crate::time::Time) -> impl Iterator<Item
             && planned(task).is_some_and(|planned| planned.wave <= open_wave)
             && task.not_before.is_none_or(|time| time <= now)
             && state.blockers_met(id)
+            && !state.waits_for_preparing(id)
             && (!validating || task.workflow.validating)
             && !breaker_open(state, &cli_for(state, id), now)
     };

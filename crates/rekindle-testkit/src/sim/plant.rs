@@ -89,11 +89,13 @@ pub enum Plant {
     UnaskedAsPlenty,
     /// Nobody hears that a person's program has ended.
     ForgetPerson,
+    /// A worktree that could not be set up is told as a failure of the program.
+    SetupAsFailure,
 }
 
 impl Plant {
     /// Every plant.
-    pub const ALL: [Self; 43] = [
+    pub const ALL: [Self; 44] = [
         Self::NoEpochCheck,
         Self::AckBeforeCommit,
         Self::KillpgOnly,
@@ -137,6 +139,7 @@ impl Plant {
         Self::AckRefused,
         Self::UnaskedAsPlenty,
         Self::ForgetPerson,
+        Self::SetupAsFailure,
     ];
 
     /// Its name on the command line.
@@ -186,6 +189,7 @@ impl Plant {
             Self::AckRefused => "ack-refused",
             Self::UnaskedAsPlenty => "unasked-as-plenty",
             Self::ForgetPerson => "forget-person",
+            Self::SetupAsFailure => "setup-as-failure",
         }
     }
 

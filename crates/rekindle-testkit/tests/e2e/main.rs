@@ -21,6 +21,7 @@ mod health;
 mod ignored;
 mod kills;
 mod land;
+mod land_refused;
 mod machine;
 mod mcp;
 mod output;

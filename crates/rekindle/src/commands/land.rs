@@ -3,9 +3,10 @@
 use clap::Args;
 use rekindle_core::event::Landed;
 use rekindle_core::input::Order;
+use rekindle_core::preflight;
 use rekindle_core::state::{State, TaskState};
 use rekindle_core::text::counted;
-use rekindle_engine::git::{Form, Prepared, Ready, Repo, Work};
+use rekindle_engine::git::{self, Form, Prepared, Ready, Repo, Work};
 use serde::Serialize;
 
 use super::{Context, trial};
@@ -95,6 +96,9 @@ pub(crate) fn run(args: &LandArgs, context: &Context) -> Result<Exit> {
         return Err(CliError::usage(message).hint("for example: rekindle land --into main"));
     }
     let work = Work::new(repo, &context.project.state_dir, run.id.as_str(), branch)?;
+    if work.settle_landing().map_err(|error| not_landed(&work, error))? {
+        context.ui.say("an earlier landing was cut short: the files of your checkout are whole again");
+    }
     let (form, word) = args.form();
     // What was landed as other commits before: the rest is landed from there.
     let before = run.landed.as_ref().filter(|landed| landed.into == into && landed.form != "merge");
@@ -131,7 +135,7 @@ pub(crate) fn run(args: &LandArgs, context: &Context) -> Result<Exit> {
             None if ready.moved => prove(context, &state, &work, &ready, &into)?,
             None => 0,
         };
-        if work.land(&into, &ready)? {
+        if work.land(&into, &ready).map_err(|error| not_landed(&work, error))? {
             record(context, &run.landed, &into, ready.commit.clone(), ready.tip.clone(), word)?;
             let landed = LandedJson { into: &into, commit: &ready.commit, form: word, already: false, checks };
             return told(args, context, landed);
@@ -173,30 +177,39 @@ fn conflict(into: &str, branch: &str, files: &[String]) -> CliError {
     error.hint(format!("nothing was changed; merge it by hand: git merge {branch}"))
 }
 
+/// A landing that failed: what is left of it, and what to type.
+fn not_landed(work: &Work, error: git::Error) -> CliError {
+    let again = match error {
+        git::Error::HalfWritten { .. } => {
+            "free space there; then the same command puts the rest back and lands: rekindle land"
+        }
+        _ if work.landing_is_open() => "the same command finishes it or puts everything back: rekindle land",
+        git::Error::NoRoom { .. } => "nothing was changed; free space there, then: rekindle land",
+        _ => "nothing was changed: your branch and your files are as they were",
+    };
+    CliError::from(error).hint(again)
+}
+
 /// Runs every check of complete tasks on the merged files. Returns how many.
 fn prove(context: &Context, state: &State, work: &Work, ready: &Ready, into: &str) -> Result<usize> {
     let config =
         Config::load(&Sources { file: context.project.config.as_deref(), ..Sources::default() }.with_environment())?;
-    let mut commands: Vec<String> = Vec::new();
     let plan = state.present_plan();
     let planned = plan.iter().flat_map(|plan| &plan.tasks);
     let complete = |id| state.tasks.get(id).is_some_and(|task| task.state == TaskState::Complete);
-    for command in planned.filter(|task| complete(&task.id)).flat_map(|task| &task.accept) {
-        if !commands.contains(command) {
-            commands.push(command.clone());
-        }
-    }
-    if commands.is_empty() {
+    let planned = planned.filter(|task| complete(&task.id));
+    let checks = preflight::distinct(planned.map(|task| (task, state.environments_of(task))));
+    if checks.is_empty() {
         return Ok(0);
     }
     context.ui.say(&format!(
         "{into} has moved since the run began: running {} on the merged files",
-        counted(commands.len(), "check", "checks")
+        counted(checks.len(), "check", "checks")
     ));
     let fresh = work.trial(&ready.commit)?;
     let place = trial::Place::set_up(context, &config, &fresh.project)?;
-    for command in &commands {
-        let tried = place.run(command)?;
+    for check in &checks {
+        let (tried, command) = (place.run(check)?, &check.command);
         if !tried.passed() {
             context.ui.say(&tried.output);
             let message = format!("a check fails on the merged files: {}", one_line(command));
@@ -206,7 +219,7 @@ fn prove(context: &Context, state: &State, work: &Work, ready: &Ready, into: &st
         }
         context.ui.say(&format!("passed {} in {}", one_line(command), elapsed(tried.took_ms)));
     }
-    Ok(commands.len())
+    Ok(checks.len())
 }
 
 /// Puts down where the result went. What the branch has stays, whatever becomes of the record.

@@ -436,6 +436,8 @@ fn matters(event: &StoredEvent) -> bool {
         Body::Task(TaskEvent::ChecksFinished { passed, .. }) => !passed,
         Body::Task(TaskEvent::TaskClaimed { door, .. }) => door == Channel::Unreported,
         Body::Run(RunEvent::TeamChecked(team)) => team.working + team.idle + team.unresponsive > 0,
+        Body::Machine(MachineEvent::PreflightOrdered {} | MachineEvent::SetupRetried { .. }) => false,
+        Body::Machine(MachineEvent::Preflight(seen)) => seen.is_notable(),
         Body::Machine(MachineEvent::HealthChecked(seen)) => seen.results.iter().any(|check| !check.passed),
         Body::Attempt(AttemptEvent::Redispatched { .. })
         | Body::Task(
