@@ -14,6 +14,8 @@ mod harness;
 mod lost;
 #[path = "core/machine.rs"]
 mod machine;
+#[path = "core/preparing.rs"]
+mod preparing;
 #[path = "core/properties.rs"]
 mod properties;
 #[path = "core/reload.rs"]

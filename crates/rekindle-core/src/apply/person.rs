@@ -30,6 +30,7 @@ pub(super) fn apply(state: &mut State, event: &Event, fact: &PersonEvent) {
         }
         PersonEvent::QuestionAnswered { id, answer } => {
             super::cli_session::answered(state, *id, event.time);
+            super::preparing::answered(state, *id, answer);
             let Some(question) = state.questions.get_mut(id) else {
                 return;
             };
@@ -45,7 +46,6 @@ pub(super) fn apply(state: &mut State, event: &Event, fact: &PersonEvent) {
                 | TaskState::Failed
                 | TaskState::Skipped => {}
             });
-            super::preparing::answered(state, *id, answer);
             super::settle::answers(state);
         }
         PersonEvent::NoteRecorded { text } => noted(state, event, text),

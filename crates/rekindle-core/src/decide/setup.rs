@@ -97,8 +97,10 @@ pub(super) fn answered(step: &mut OpenStep<'_>, answer: &str) {
 /// A set-up has worked: what was asked about it is over, and whoever waits may try.
 pub(super) fn withdraw(step: &mut OpenStep<'_>) {
     let Some(id) = step.state.preparing.setup.as_ref().map(|wait| wait.asked.question) else { return };
-    let Some(question) = step.state.questions.get(&id) else { return };
-    let about = About { attempt: Some(question.attempt), task: Some(question.task.clone()), epoch: None };
+    // A question about a task that ended long ago is no longer known; those that wait for it are.
+    let asked = step.state.questions.get(&id);
+    let (attempt, task) = (asked.map(|question| question.attempt), asked.map(|question| question.task.clone()));
+    let about = About { attempt, task, epoch: None };
     step.emit(about, PersonEvent::QuestionAnswered { id, answer: "withdrawn: the set-up works now".to_owned() });
 }
 

@@ -93,6 +93,8 @@ struct Shared {
     stop_grace_ms: u64,
     /// The pre-flight is under way.
     flying: AtomicBool,
+    /// It is to end: the coordinator leaves.
+    grounded: AtomicBool,
     /// Who chooses ports.
     port_lock: Mutex<()>,
     /// Programs of people that are being watched.
@@ -149,6 +151,7 @@ impl RealWorld {
             messages: messages.clone(),
             stop_grace_ms,
             flying: AtomicBool::new(false),
+            grounded: AtomicBool::new(false),
             port_lock: Mutex::default(),
             people: Mutex::default(),
             checking: Mutex::default(),
@@ -221,6 +224,12 @@ fn pass_on(
         if messages.send(message).is_err() {
             return;
         }
+    }
+}
+
+impl Drop for RealWorld {
+    fn drop(&mut self) {
+        preflight::ground(&self.shared);
     }
 }
 

@@ -60,6 +60,24 @@ struct LandedJson<'a> {
     already: bool,
     /// Checks that were run on the merged files.
     checks: usize,
+    /// The commit that took it back since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reverted_by: Option<String>,
+}
+
+/// Why nothing was landed, for programs.
+#[derive(Serialize)]
+struct NotLandedJson<'a> {
+    error: NotLanded<'a>,
+}
+
+#[derive(Serialize)]
+struct NotLanded<'a> {
+    /// `not_complete`, `conflict`, `check_failed`, `unclean`, `no_room`, `half_written`, `busy`, `no_branch`, `shared`, `moving`, `incomplete`
+    /// or, for anything else, `failed`.
+    code: &'a str,
+    message: &'a str,
+    hints: &'a [String],
 }
 
 impl LandArgs {
@@ -74,12 +92,21 @@ impl LandArgs {
 }
 
 pub(crate) fn run(args: &LandArgs, context: &Context) -> Result<Exit> {
+    let done = land(args, context);
+    if let (Err(error), true) = (&done, args.json) {
+        let code = error.code.unwrap_or("failed");
+        context.ui.json(&NotLandedJson { error: NotLanded { code, message: &error.message, hints: &error.hints } })?;
+    }
+    done
+}
+
+fn land(args: &LandArgs, context: &Context) -> Result<Exit> {
     orders::refuse_own_agent(&context.project)?;
     let state = pinned::state_of(&context.project)?;
     let Some(run) = &state.run else { return Err(CliError::usage("there is no run here")) };
     let Some(branch) = &run.work_branch else {
         let message = "this run shares your checkout: its work is there already";
-        return Err(CliError::usage(message).hint("see it: git status"));
+        return Err(CliError::usage(message).code("shared").hint("see it: git status"));
     };
     if !args.partial {
         whole(&state)?;
@@ -112,22 +139,31 @@ pub(crate) fn run(args: &LandArgs, context: &Context) -> Result<Exit> {
             Prepared::Nothing => {
                 context.ui.say(&format!("there is nothing on {branch} that {into} does not have"));
                 let commit = work.repo().branch_commit(&into)?;
-                let nothing = LandedJson { into: &into, commit: &commit, form: word, already: true, checks: 0 };
+                let nothing = LandedJson {
+                    into: &into,
+                    commit: &commit,
+                    form: word,
+                    already: true,
+                    checks: 0,
+                    reverted_by: None,
+                };
                 return if args.json { told(args, context, nothing) } else { Ok(Exit::Success) };
             }
             Prepared::Already => {
                 let (commit, tip) = (work.repo().branch_commit(&into)?, work.repo().branch_commit(branch)?);
-                record(context, &run.landed, &into, commit.clone(), tip, word)?;
-                return told(
-                    args,
-                    context,
-                    LandedJson { into: &into, commit: &commit, form: word, already: true, checks: 0 },
-                );
+                record(context, &run.landed, &into, commit.clone(), tip.clone(), word)?;
+                let known = run.landed.as_ref().filter(|landed| landed.into == into).map(|landed| &landed.commit);
+                let reverted_by = work.reverted_by(&into, known.unwrap_or(&tip))?;
+                let landed =
+                    LandedJson { into: &into, commit: &commit, form: word, already: true, checks: 0, reverted_by };
+                return told(args, context, landed);
             }
             Prepared::Conflict { files } => return Err(conflict(&into, branch, &files)),
             Prepared::Incomplete => {
                 let message = "a merge of this run holds changes of its own, which a rebase would leave out";
-                return Err(CliError::refused(message).hint("take all of it: rekindle land --squash, or --merge"));
+                return Err(CliError::refused(message)
+                    .code("incomplete")
+                    .hint("take all of it: rekindle land --squash, or --merge"));
             }
         };
         let checks = match proven.take().filter(|(before, _)| before.target == ready.target) {
@@ -137,12 +173,14 @@ pub(crate) fn run(args: &LandArgs, context: &Context) -> Result<Exit> {
         };
         if work.land(&into, &ready).map_err(|error| not_landed(&work, error))? {
             record(context, &run.landed, &into, ready.commit.clone(), ready.tip.clone(), word)?;
-            let landed = LandedJson { into: &into, commit: &ready.commit, form: word, already: false, checks };
+            let commit = &ready.commit;
+            let landed = LandedJson { into: &into, commit, form: word, already: false, checks, reverted_by: None };
             return told(args, context, landed);
         }
         proven = Some((ready, checks));
     }
     Err(CliError::refused(format!("{into} keeps moving: another process commits to it"))
+        .code("moving")
         .hint("try again: rekindle land"))
 }
 
@@ -163,7 +201,7 @@ fn whole(state: &State) -> Result<()> {
     };
     let parts: Vec<String> = [part(&failed, "failed"), part(&open, "open")].into_iter().flatten().collect();
     let error = CliError::refused(format!("the run is not complete: {}", parts.join(", ")));
-    Err(error.hint("see why: rekindle status").hint("land what is there: rekindle land --partial"))
+    Err(error.code("not_complete").hint("see why: rekindle status").hint("land what is there: rekindle land --partial"))
 }
 
 fn title(state: &State) -> String {
@@ -174,7 +212,7 @@ fn title(state: &State) -> String {
 fn conflict(into: &str, branch: &str, files: &[String]) -> CliError {
     let named = files.iter().take(FILES_SHOWN).map(|file| one_line(file)).collect::<Vec<_>>().join(", ");
     let error = CliError::refused(format!("{into} and {branch} change the same lines: {named}"));
-    error.hint(format!("nothing was changed; merge it by hand: git merge {branch}"))
+    error.code("conflict").hint(format!("nothing was changed; merge it by hand: git merge {branch}"))
 }
 
 /// A landing that failed: what is left of it, and what to type.
@@ -215,7 +253,7 @@ fn prove(context: &Context, state: &State, work: &Work, ready: &Ready, into: &st
             let message = format!("a check fails on the merged files: {}", one_line(command));
             let error =
                 CliError::refused(message).hint(format!("nothing was changed: {into} and your checkout are unchanged"));
-            return Err(error.hint("look at both: rekindle diff"));
+            return Err(error.code("check_failed").hint("look at both: rekindle diff"));
         }
         context.ui.say(&format!("passed {} in {}", one_line(command), elapsed(tried.took_ms)));
     }
@@ -255,5 +293,10 @@ fn told(args: &LandArgs, context: &Context, landed: LandedJson<'_>) -> Result<Ex
         false => format!("landed in {} as {}", landed.into, short_commit(landed.commit)),
     };
     context.ui.line(&paint.tone(Tone::Good, &words))?;
+    if let Some(revert) = &landed.reverted_by {
+        let revert = short_commit(revert);
+        context.ui.warn(&format!("{revert} took it back since: the files do not have it"));
+        context.ui.hint(&format!("take it again: git revert {revert}"));
+    }
     Ok(Exit::Success)
 }

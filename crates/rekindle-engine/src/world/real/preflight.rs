@@ -24,8 +24,15 @@ const EACH_MS: u64 = 20_000;
 /// Longest time for the set-up of its checkout.
 const SETUP_MS: u64 = 10 * 60_000;
 
-/// The key of its checkout, for ports and for the folders of its output. No task's worktree has it: theirs have no dot.
-const KEY: &str = "pre.flight";
+/// How long a coordinator that leaves waits for its end, and how often it looks.
+const LEAVE_MS: u64 = 10_000;
+const LOOK_MS: u64 = 50;
+
+/// What is said of one that was cut short.
+const LEFT: &str = "the coordinator left meanwhile";
+
+/// The key of its checkout, for ports and for the folders of its output. No task has such a name.
+const KEY: &str = "_preflight";
 
 /// Tries checks beside the driver, unless that is under way.
 pub(super) fn in_background(shared: &Arc<Shared>, tries: Vec<TryCheck>) -> Admission {
@@ -39,18 +46,36 @@ pub(super) fn in_background(shared: &Arc<Shared>, tries: Vec<TryCheck>) -> Admis
         let problem = fly(&worker, &tries, &mut results).err();
         let took_ms = clock::boottime_ms().saturating_sub(began_ms);
         worker.flying.store(false, Ordering::SeqCst);
-        let _leaving = worker.messages.send(Message::Preflight(PreflightTried { results, problem, took_ms }));
+        // One that was cut short is done again by the next coordinator.
+        if !worker.grounded.load(Ordering::SeqCst) {
+            let tried = PreflightTried { results, problem, took_ms };
+            let _leaving = worker.messages.send(Message::Preflight(tried));
+        }
     });
     let Err(error) = spawned else { return Admission::Yes };
     shared.flying.store(false, Ordering::SeqCst);
     Admission::Refused(refusal::words(refusal::errno_of(&error), &shared.state_dir))
 }
 
+/// The coordinator leaves: nothing of it goes on. A checkout that stays is removed by the next.
+pub(super) fn ground(shared: &Shared) {
+    shared.grounded.store(true, Ordering::SeqCst);
+    let give_up = clock::monotonic_ms() + LEAVE_MS;
+    while shared.flying.load(Ordering::SeqCst) && clock::monotonic_ms() < give_up {
+        checks::end_leftovers(&shared.state_dir.join("checks").join(KEY));
+        checks::end_leftovers(&shared.setup_place(KEY));
+        clock::pause(LOOK_MS);
+    }
+}
+
 /// Fails with why not all of them were tried.
 fn fly(shared: &Shared, tries: &[TryCheck], results: &mut Vec<CheckResult>) -> Result<(), String> {
     let Some(work) = &shared.work else { return Err("all agents share one directory".to_owned()) };
     let fresh = work.fresh().map_err(|error| error.to_string())?;
-    let prepared = prepare(shared, tries, &fresh);
+    let prepared = match shared.grounded.load(Ordering::SeqCst) {
+        true => Err(LEFT.to_owned()),
+        false => prepare(shared, tries, &fresh),
+    };
     let tried = prepared.and_then(|()| try_all(shared, tries, &fresh.project, results));
     shared.clear_away(KEY, &fresh.project);
     tried
@@ -70,6 +95,9 @@ fn try_all(shared: &Shared, tries: &[TryCheck], dir: &Path, results: &mut Vec<Ch
     for (at, check) in tries.iter().enumerate() {
         if left_ms == 0 {
             return Err(format!("there was no time to try {} of {} checks", tries.len() - at, tries.len()));
+        }
+        if shared.grounded.load(Ordering::SeqCst) {
+            return Err(LEFT.to_owned());
         }
         let result =
             checks::run_try(shared, KEY, check, dir, left_ms.min(EACH_MS)).map_err(|refusal| refusal.reason)?;
