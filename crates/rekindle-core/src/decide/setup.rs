@@ -59,7 +59,7 @@ pub(super) fn failed(step: &mut OpenStep<'_>, id: AttemptId, task: &TaskId, reas
 
 fn ask(step: &mut OpenStep<'_>, id: AttemptId, task: &TaskId, reason: &str) -> QuestionId {
     let text = format!(
-        "The set-up of the worktree of {task} failed: {reason}. Mend it ([worktree] in rekindle.toml, or what it runs), then answer \
+        "The set-up of the worktree of {task} failed: {reason}. Fix it ([worktree] in rekindle.toml, or what it runs), then answer \
          `{RETRY}`. It is also tried again automatically."
     );
     let context = "tasks that need the set-up wait for this; no attempt is counted".to_owned();

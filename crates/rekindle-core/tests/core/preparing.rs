@@ -13,8 +13,7 @@ use rekindle_core::view::{PersonAct, WaitsFor, waits_of};
 
 use crate::harness::{Story, task};
 
-const TWO: &str =
-    "# Demo\n\n### T1: a\n- accept: `one`\n- accept: `both`\n\nDo.\n\n### T2: b\n- accept: `two`\n- accept: `both`\n\nDo.\n";
+const TWO: &str = "# Demo\n\n### T1: a\n- accept: `one`\n- accept: `both`\n\nDo.\n\n### T2: b\n- accept: `two`\n- accept: `both`\n\nDo.\n";
 
 fn apart() -> Limits {
     Limits { max_agents: 2, worktrees: true, ..Limits::default() }

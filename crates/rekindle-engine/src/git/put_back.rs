@@ -193,25 +193,34 @@ impl Repo {
         let known = |head: &String| *head == journal.journal.target || *head == journal.journal.commit;
         if let Some(head) = head.filter(known) {
             let changes = self.changes(&journal.journal.target, &journal.journal.commit)?;
-            let restored = self.rewrite(&at, &head, &journal.journal, &changes);
+            let restored = self.rewrite((&at, &head), (&journal.journal, &journal.file), &changes);
             restored.map_err(|error| half(self.unsettled(&at, &head, &changes), &error))?;
         }
         journal.close()
     }
 
-    fn rewrite(&self, at: &Path, head: &str, journal: &Journal, changes: &[Change]) -> Result<()> {
+    fn rewrite(
+        &self,
+        (at, head): (&Path, &str),
+        (journal, journal_file): (&Journal, &Path),
+        changes: &[Change],
+    ) -> Result<()> {
         let back = head == journal.target;
         // What the commit does not have goes first: that makes room.
         for change in changes.iter().filter(|change| change.has(back).is_none()) {
             let path = at.join(&change.path);
-            let there = path.symlink_metadata().is_ok() && !journal.keeps(&path);
-            if there && self.is_written(at, change)? {
-                remove(&path)?;
-                let folders = path.ancestors().skip(1).take_while(|dir| dir.starts_with(at) && *dir != at);
-                // The first that is not empty ends it.
-                let _rest = folders.take_while(|dir| !journal.keeps(dir) && std::fs::remove_dir(dir).is_ok()).count();
+            let there = path.symlink_metadata().is_ok();
+            if there && (journal.keeps(&path) || !self.is_written(at, change)?) {
+                continue;
             }
+            if there {
+                remove(&path)?;
+            }
+            // Folders that were made for it go with it; one that is not empty stays.
+            let folders = path.ancestors().skip(1).take_while(|dir| dir.starts_with(at) && *dir != at);
+            folders.filter(|dir| !journal.keeps(dir)).for_each(|dir| drop(std::fs::remove_dir(dir)));
         }
+        self.take_left_lock(at, journal_file)?;
         self.call_in(at).limit(CHECKOUT_MS).args(["read-tree", "--reset", head]).ok()?;
         let differs = self.differing(at)?;
         let mut list = Vec::new();
@@ -230,6 +239,18 @@ impl Repo {
                 .ok()?;
         }
         Ok(())
+    }
+
+    /// A git that was killed leaves the lock of the index: whoever made it since this landing began and does not live was that git.
+    fn take_left_lock(&self, at: &Path, journal_file: &Path) -> Result<()> {
+        let index =
+            self.call_in(at).args(["rev-parse", "--path-format=absolute", "--git-path", "index.lock"]).line()?;
+        let lock = call::path(&index);
+        let written = |path: &Path| path.symlink_metadata().ok().and_then(|meta| meta.modified().ok());
+        match (written(&lock), written(journal_file)) {
+            (Some(made), Some(began)) if made >= began => self.take_away_left(&lock, at),
+            _ => Ok(()),
+        }
     }
 
     /// Files that are not those of the index.

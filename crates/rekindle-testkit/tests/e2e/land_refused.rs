@@ -81,10 +81,16 @@ fn a_disk_without_room_is_named_before_a_file_is_touched() {
     prepared(&rig);
     let before = seen(&rig);
     disk.fill();
-    let refused = rig.rekindle(&["land"]);
+    // Some room, and too little for the files of the result.
+    let filler = std::fs::File::options().write(true).open(outside.path().join("small/filler")).expect("filler");
+    let length = filler.metadata().expect("its length").len();
+    filler.set_len(length - 200 * 1024).expect("shorter");
+    let refused = rig.rekindle(&["land", "--json"]);
     assert_eq!(refused.code, Some(1), "{refused:?}");
-    assert!(refused.err.contains("disk") || refused.err.contains("space"), "{refused:?}");
-    assert!(refused.err.contains("nothing was changed"), "{refused:?}");
+    let told: serde_json::Value =
+        serde_json::from_str(&refused.out).unwrap_or_else(|error| panic!("{error}: {refused:?}"));
+    assert_eq!(told["error"]["code"], "no_room", "{told}");
+    assert!(refused.err.contains("has no room for it") && refused.err.contains("nothing was changed"), "{refused:?}");
     disk.relieve();
     assert_eq!(seen(&rig), before);
     rig.ok(&["land"]);

@@ -64,7 +64,7 @@ fn a_set_up_that_fails_costs_no_attempt_is_told_everywhere_and_continues_when_it
     let rig = project(&setup, AGENT);
     let run = rig.run();
     let asked = rig.await_event("question_asked");
-    let text = asked["text"].as_str().expect("a text").to_owned();
+    let text = asked["details"]["text"].as_str().expect("a text").to_owned();
     assert!(text.contains("The set-up of the worktree of T1 failed") && text.contains("exited with 7"), "{text}");
     assert!(text.contains("no such registry") && text.contains("[worktree]"), "{text}");
     assert!(!rig.events_of("setup_failed").is_empty());
@@ -99,7 +99,7 @@ fn a_path_that_leads_out_is_refused_with_what_to_write() {
     let rig = project("copy = [\"../elsewhere\"]\n", AGENT);
     let run = rig.run();
     let asked = rig.await_event("question_asked");
-    let text = asked["text"].as_str().expect("a text");
+    let text = asked["details"]["text"].as_str().expect("a text");
     assert!(text.contains("../elsewhere is not a path inside"), "{asked}");
     rig.ok(&["stop"]);
     run.end();
