@@ -5,6 +5,7 @@ mod cli_session;
 mod clock;
 mod machine;
 mod person;
+mod preparing;
 mod protocol;
 mod reload;
 mod settle;
@@ -27,8 +28,8 @@ use crate::plan::Plan;
 use crate::pull_request::KnownPullRequest;
 use crate::report::Exit;
 use crate::state::{
-    Attempt, AttemptPhase, Breaker, CliSession, Coordinator, Health, Inspection, LastAttempts, Past, Run, RunPhase,
-    State, Stop, Task, TaskState, Usage, Workflow,
+    Attempt, AttemptPhase, Breaker, CliSession, Coordinator, Health, Inspection, LastAttempts, Past, Preparing, Run,
+    RunPhase, State, Stop, Task, TaskState, Usage, Workflow,
 };
 use crate::strategy::Strategy;
 
@@ -107,6 +108,7 @@ fn run_started(state: &mut State, event: &Event, plan: &Plan, plan_path: &str, b
     state.gates = BTreeMap::new();
     state.usage = Usage::default();
     state.health = Health::default();
+    state.preparing = Preparing::default();
     state.follows = BTreeMap::new();
     budget::run_started(state, event.time);
     state.run = Some(Run {

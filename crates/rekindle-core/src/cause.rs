@@ -56,6 +56,11 @@ pub enum Cause {
         #[serde(rename = "start_error")]
         reason: String,
     },
+    /// Its worktree could not be set up: it was never begun.
+    SetupFailed {
+        #[serde(rename = "setup_error")]
+        reason: String,
+    },
     /// The machine had no room for it: it was never begun.
     Machine(MachineRefusal),
     /// The shim that held it died.
@@ -110,6 +115,7 @@ impl Cause {
             Self::WaitingForInput => "waiting_for_input",
             Self::OutOfMemory { .. } => "out_of_memory",
             Self::StartFailed { .. } => "start_failed",
+            Self::SetupFailed { .. } => "setup_failed",
             Self::Machine(_) => "machine",
             Self::ShimLost => "shim_lost",
             Self::HostLost => "host_lost",
@@ -143,6 +149,7 @@ impl Cause {
             }
             Self::OutOfMemory { cap: None } => "the machine ran out of memory, and the kernel killed it".into(),
             Self::StartFailed { reason } => format!("it could not be started: {reason}"),
+            Self::SetupFailed { reason } => format!("its worktree could not be set up: {reason}"),
             Self::Machine(refused) => format!("it was not started: {}", refused.reason),
             Self::ShimLost => "the process that supervised it was killed".into(),
             Self::HostLost => "the machine was restarted".into(),

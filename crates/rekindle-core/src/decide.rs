@@ -11,6 +11,7 @@ mod health;
 mod hold;
 mod operator;
 mod placed;
+mod preflight;
 mod probe;
 mod pull_request;
 mod reconcile;
@@ -19,6 +20,7 @@ mod report;
 mod review;
 mod schedule;
 mod session;
+mod setup;
 mod split;
 mod steer;
 mod strategy;
@@ -42,6 +44,8 @@ use crate::time::Time;
 pub use attempt::{answer_limit_ms, silence_limit_ms};
 pub use finish::Standstill;
 pub use finish::standstill;
+pub use preflight::to_try;
+pub use setup::{RETRY, STOP, WITHOUT};
 pub use timers::{next_deadline, next_deadline_but};
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -133,7 +137,9 @@ fn route(step: &mut OpenStep<'_>, input: Input) -> Reply {
             step.emit_run(RunEvent::BranchMade(made));
             Reply::Accepted
         }
-        Input::SetUp { task, seen } => reconcile::set_up(step, &task, seen),
+        Input::SetUp { task, seen } => setup::seen(step, &task, seen),
+        Input::SetupFailed { attempt, task, reason } => setup::failed(step, attempt, &task, reason),
+        Input::Preflight(seen) => preflight::seen(step, seen),
         Input::Noted(noted) => reconcile::noted(step, noted),
         Input::HealthChecked { results } => health::checked(step, results),
         Input::UsageSeen(left) => usage::seen(step, left),
@@ -154,7 +160,7 @@ fn route(step: &mut OpenStep<'_>, input: Input) -> Reply {
 
 /// What is still to be done, derived from the state alone. A new coordinator performs exactly this.
 pub fn outstanding(state: &State) -> Vec<Effect> {
-    use crate::state::{AttemptPhase, Inspection};
+    use crate::state::{AttemptPhase, Inspection, Preflight};
     let mut effects = Vec::new();
     for (id, attempt) in state.live_attempts() {
         if attempt.phase == AttemptPhase::Starting {
@@ -180,6 +186,9 @@ pub fn outstanding(state: &State) -> Vec<Effect> {
     }
     if state.health.checking {
         effects.push(Effect::CheckHealth);
+    }
+    if state.preparing.preflight == Preflight::Ordered {
+        effects.push(Effect::Preflight);
     }
     if state.usage.asking {
         effects.push(Effect::AskUsage);

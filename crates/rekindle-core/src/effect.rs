@@ -37,6 +37,8 @@ pub enum Effect {
     /// The machine has room again: what it may have refused is asked for again, as after a crash.
     RepeatRefused,
     CheckHealth,
+    /// Try every check of the plan once in a fresh worktree.
+    Preflight,
     /// Ask the user's command what is left of the allowance.
     AskUsage,
     /// Look which artifacts of complete tasks are on disk.
@@ -88,6 +90,7 @@ pub fn following(event: &Event) -> Option<Effect> {
             _ => None,
         },
         Body::Machine(MachineEvent::HealthOrdered {}) => Some(Effect::CheckHealth),
+        Body::Machine(MachineEvent::PreflightOrdered {}) => Some(Effect::Preflight),
         Body::Machine(MachineEvent::UsageAsked {}) => Some(Effect::AskUsage),
         Body::Run(RunEvent::WaveEnded { .. }) => Some(Effect::InspectDisk),
         Body::Session(SessionEvent::AgentTold { attempt, number, text, .. }) => {

@@ -139,6 +139,14 @@ pub enum Input {
         task: TaskId,
         seen: SetupSeen,
     },
+    /// The worktree of an attempt could not be set up: nothing of it was begun.
+    SetupFailed {
+        attempt: AttemptId,
+        task: TaskId,
+        reason: String,
+    },
+    /// The checks of the plan were tried before the first agent began.
+    Preflight(PreflightTried),
     /// Something outside was put right, or is waited for.
     Noted(Noted),
     /// The plan's health commands were run.
@@ -174,6 +182,15 @@ pub enum Input {
     /// The same for everybody but these attempts: their processes are gone and their last words are not read yet, so that no limit
     /// strikes them.
     TimePassedBut(BTreeSet<AttemptId>),
+}
+
+/// What the checks of a plan said in a fresh worktree.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PreflightTried {
+    pub results: Vec<CheckResult>,
+    /// Why the rest, or all of them, could not be tried.
+    pub problem: Option<String>,
+    pub took_ms: u64,
 }
 
 /// What became of the set-up of a worktree.

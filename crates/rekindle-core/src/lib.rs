@@ -25,6 +25,7 @@ pub mod limits;
 pub mod memory;
 pub mod plan;
 pub mod policy;
+pub mod preflight;
 pub mod progress;
 pub mod pull_request;
 pub mod refusal;

@@ -32,6 +32,9 @@ pub struct Limits {
     pub stop_grace_ms: u64,
     /// End instead of waiting when only a person or a reset is missing.
     pub no_wait: bool,
+    /// Try every check of the plan once before the first agent begins.
+    #[serde(default)]
+    pub preflight: bool,
     /// What the agents of each `[agents.NAME]` can do; one that is not in here can do nothing special.
     #[serde(default)]
     pub traits: BTreeMap<String, Traits>,
@@ -172,6 +175,7 @@ impl Default for Limits {
             clis: Vec::new(),
             stop_grace_ms: 5_000,
             no_wait: false,
+            preflight: false,
             traits: BTreeMap::new(),
             first_event_ms: default_first_event_ms(),
             usage: UsageLimits::default(),

@@ -59,7 +59,7 @@ pub fn row(cause: &Cause) -> Row {
             (true, Next::RetryAfterBackoff, true)
         }
         Cause::UsageLimit { .. } | Cause::Overloaded => (false, Next::WaitForGate, false),
-        Cause::Auth | Cause::WaitingForInput => (false, Next::AskPerson, false),
+        Cause::Auth | Cause::WaitingForInput | Cause::SetupFailed { .. } => (false, Next::AskPerson, false),
         Cause::HostLost => (false, Next::RetryAtOnce, false),
         Cause::StoppedByOperator => (false, Next::WaitForOperator, false),
         Cause::Machine(_) => (false, Next::WaitForMachine, false),
@@ -71,7 +71,7 @@ pub fn row(cause: &Cause) -> Row {
 pub fn when_next(cause: &Cause, wait_ms: u64) -> String {
     match (row(cause).next, wait_ms) {
         (Next::WaitForGate, _) => "when its account may be used again".to_owned(),
-        (Next::AskPerson, _) if *cause == Cause::Auth => "when a person has fixed it".to_owned(),
+        (Next::AskPerson, _) if matches!(cause, Cause::Auth | Cause::SetupFailed { .. }) => "when a person has fixed it".to_owned(),
         (Next::WaitForOperator, _) => "when the run continues".to_owned(),
         (Next::WaitForMachine, _) => "when the machine has room again".to_owned(),
         (_, 0) => "at once".to_owned(),
@@ -117,6 +117,7 @@ mod tests {
             Cause::Auth,
             Cause::WaitingForInput,
             Cause::Machine(crate::cause::MachineRefusal::default()),
+            Cause::SetupFailed { reason: String::new() },
         ];
         for cause in uncounted {
             assert!(!row(&cause).counts, "{cause}");

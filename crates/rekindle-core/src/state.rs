@@ -3,6 +3,7 @@
 mod cli_session;
 mod index;
 mod last_attempts;
+mod preparing;
 mod steering;
 mod task;
 
@@ -25,6 +26,7 @@ use crate::time::Time;
 pub use cli_session::{Astray, CliSession, Gate, TOLD_KEPT, ToldMessage};
 pub use index::Index;
 pub use last_attempts::LastAttempts;
+pub use preparing::{Asked, Preflight, Preparing, SetupWait};
 pub use steering::Steering;
 pub use task::{Claim, Task, TaskState, Word, Workflow};
 
@@ -88,6 +90,8 @@ pub struct State {
     /// What the run and the day have spent.
     #[serde(default, skip_serializing_if = "Ledger::is_none")]
     pub budget: Ledger,
+    #[serde(default, skip_serializing_if = "Preparing::is_empty")]
+    pub preparing: Preparing,
     /// How it is laid out: a stored state of another layout is not taken, the log tells the same.
     #[serde(default = "Layout::first")]
     pub layout: Layout,

@@ -16,6 +16,8 @@ mod harness;
 mod lost;
 #[path = "core/machine.rs"]
 mod machine;
+#[path = "core/preparing.rs"]
+mod preparing;
 #[path = "core/properties.rs"]
 mod properties;
 #[path = "core/pull_request.rs"]

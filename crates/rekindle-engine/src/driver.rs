@@ -23,7 +23,7 @@ use std::sync::Arc;
 use rekindle_core::decide::{self, Reply, Standstill, Step};
 use rekindle_core::effect::Effect;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
-use rekindle_core::input::{Input, MergeOutcome, Noted, Order, Refused};
+use rekindle_core::input::{Input, MergeOutcome, Noted, Order, PreflightTried, Refused};
 use rekindle_core::limits::Limits;
 use rekindle_core::role::Role;
 use rekindle_core::state::{RunPhase, State};
@@ -354,6 +354,15 @@ impl<W: World> Driver<W> {
             Message::SetUp { task, seen } => {
                 let seen = seen.with_text(|text| self.clean(text));
                 self.take(Input::SetUp { task, seen });
+            }
+            Message::SetupFailed { attempt, task, reason } => {
+                self.forget(attempt);
+                let reason = self.clean(&reason);
+                self.take(Input::SetupFailed { attempt, task, reason });
+            }
+            Message::Preflight(tried) => {
+                let results = self.redact_checks(tried.results);
+                self.take(Input::Preflight(PreflightTried { results, ..tried }));
             }
             Message::Noted(noted) => {
                 let detail = self.clean(&noted.detail);

@@ -20,6 +20,7 @@ mod call;
 mod declared;
 mod diff;
 mod exclude;
+mod forward;
 mod guard;
 mod index;
 mod land;
@@ -29,6 +30,7 @@ mod names;
 mod nested;
 mod person;
 mod publish;
+mod put_back;
 mod refs;
 mod remove;
 mod retire;
@@ -39,7 +41,7 @@ mod submodule;
 mod torn;
 mod workspace;
 
-pub use beside::{ignored_matching, tracked};
+pub use beside::{ignored_matching, modified, tracked};
 pub use branch::{Base, Start};
 pub use by_checks::{Beside, Untracked};
 pub use call::{ask, ask_within};
@@ -120,6 +122,19 @@ pub enum Error {
     /// The person's checkout has changes of their own.
     #[error("{at} has changes that are not committed ({}): commit or stash them first", few(.files))]
     Unclean { at: PathBuf, files: Vec<String> },
+    /// The disk has no room for the files of a commit.
+    #[error("the disk of {} has no room for it: {needs_kib} KiB are needed, {free_kib} KiB are free", .at.display())]
+    NoRoom { at: PathBuf, needs_kib: u64, free_kib: u64 },
+    /// Another process moves a checkout of this repository.
+    #[error("another landing is under way in this repository: wait until it has ended")]
+    Landing,
+    /// The files of a checkout are half of one commit and half of another.
+    #[error(
+        "the files of {} could not be written and could not all be put back ({}): {why}",
+        .at.display(),
+        few(.files)
+    )]
+    HalfWritten { at: PathBuf, files: Vec<String>, why: String },
     /// A name that cannot become a ref or a folder.
     #[error("{0:?} cannot be the name of a workspace")]
     BadName(String),
@@ -335,7 +350,8 @@ impl Repo {
         let entries = std::fs::read_dir(self.private_dir()).into_iter().flatten().filter_map(io::Result::ok);
         for entry in entries {
             let old = call::age_of(&entry.path()).is_some_and(|seconds| seconds > LEFT_SECONDS);
-            if old {
+            // A landing that was cut short is put back, however long ago it was.
+            if old && !put_back::is_kept(&entry.file_name()) {
                 // Tried again at the next beginning.
                 drop(std::fs::remove_file(entry.path()));
             }

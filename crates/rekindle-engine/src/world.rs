@@ -12,6 +12,7 @@ use rekindle_core::budget::Calendar;
 use rekindle_core::event::ClockSeen;
 use rekindle_core::ids::{AgentName, AttemptId, Epoch, TaskId};
 use rekindle_core::input::Found;
+use rekindle_core::preflight::TryCheck;
 use rekindle_core::refusal::Refusal;
 use rekindle_core::role::Role;
 use rekindle_core::steering::PersonProcess;
@@ -49,6 +50,8 @@ pub struct LaunchOrder {
     pub facts: Facts,
     /// The workspace of its own that it works in.
     pub workspace: Option<String>,
+    /// Whether that is set up first.
+    pub set_up: bool,
     /// What is promised by all tasks that are worked on there.
     pub declared: Vec<String>,
 }
@@ -199,6 +202,8 @@ pub trait World {
     fn merge(&mut self, order: MergeOrder);
     /// Runs the plan's health commands; what they said arrives as an observation.
     fn check_health(&mut self, commands: &[String]) -> Admission;
+    /// Tries checks once in a fresh worktree; what they said arrives as an observation.
+    fn preflight(&mut self, tries: Vec<TryCheck>) -> Admission;
     /// Asks the user's command what is left of the allowance; the answer, or that there is none, arrives as an observation.
     fn ask_usage(&mut self);
     fn alert(&mut self, alert: &Alert);

@@ -101,6 +101,9 @@ impl World for Obedient {
     fn check_health(&mut self, _: &[String]) -> Admission {
         Admission::Yes
     }
+    fn preflight(&mut self, _: Vec<rekindle_core::preflight::TryCheck>) -> Admission {
+        Admission::Yes
+    }
     fn ask_usage(&mut self) {}
     fn alert(&mut self, _: &rekindle_engine::alert::Alert) {}
     fn watch(&mut self, _: AttemptId) {}

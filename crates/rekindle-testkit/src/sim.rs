@@ -179,6 +179,7 @@ fn take(shared: &Rc<RefCell<Sim>>, stage: &mut Stage, next: Happening) {
         | Happening::Checked(number, _)
         | Happening::Merged(number, _)
         | Happening::HealthSeen(number, _)
+        | Happening::Flown(number, _)
         | Happening::UsageTold(number, _)
             if !sim.is_up(number) => {}
         Happening::Arrives(_, bell) => sim.bell_arrives(bell),
@@ -193,6 +194,7 @@ fn take(shared: &Rc<RefCell<Sim>>, stage: &mut Stage, next: Happening) {
         Happening::Checked(_, order) => sim.checked(order),
         Happening::Merged(_, order) => sim.merged(&order),
         Happening::HealthSeen(_, commands) => sim.health_seen(&commands),
+        Happening::Flown(_, tries) => sim.flown(&tries),
         Happening::UsageTold(_, refused) => sim.usage_told(refused),
         Happening::Kept(attempt, report) => sim.kept(attempt, report),
         Happening::LateReport(attempt) => sim.late_report(attempt),

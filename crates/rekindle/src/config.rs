@@ -301,6 +301,7 @@ impl Config {
             clis: self.agents.keys().cloned().collect(),
             stop_grace_ms: self.stop_grace_ms(),
             no_wait,
+            preflight: self.is_on("run.preflight"),
             traits: self.agents.iter().map(|(name, agent)| (name.clone(), agent.traits())).collect(),
             usage: UsageLimits {
                 default_wait_ms: self.duration_ms("usage.default_wait"),

@@ -37,11 +37,20 @@ pub(crate) struct CliError {
     pub hints: Vec<String>,
     /// Places in files that are wrong, shown first.
     pub diagnostics: Vec<Diagnostic>,
+    /// A word for programs, where one tells more than the exit code.
+    pub code: Option<&'static str>,
 }
 
 impl CliError {
     pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), causes: Vec::new(), hints: Vec::new(), diagnostics: Vec::new() }
+        Self {
+            kind,
+            message: message.into(),
+            causes: Vec::new(),
+            hints: Vec::new(),
+            diagnostics: Vec::new(),
+            code: None,
+        }
     }
 
     /// The caller's mistake.
@@ -81,6 +90,12 @@ impl CliError {
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
+        self
+    }
+
+    /// Names it for programs.
+    pub(crate) fn code(mut self, code: &'static str) -> Self {
+        self.code = Some(code);
         self
     }
 
@@ -167,6 +182,11 @@ impl From<git::Error> for CliError {
         let message = error.to_string();
         match error {
             E::NotARepository(_) | E::Bare(_) | E::BadName(_) | E::WouldOverwrite { .. } => Self::usage(message),
+            E::Unclean { .. } => Self::internal(message).code("unclean"),
+            E::NoRoom { .. } => Self::internal(message).code("no_room"),
+            E::HalfWritten { .. } => Self::internal(message).code("half_written"),
+            E::Landing | E::Locked { .. } => Self::internal(message).code("busy"),
+            E::NoBranch(_) => Self::internal(message).code("no_branch"),
             _ => Self::internal(message),
         }
     }

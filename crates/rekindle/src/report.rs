@@ -307,6 +307,7 @@ fn is_infrastructure(cause: &Cause) -> bool {
             | Cause::OutOfMemory { .. }
             | Cause::ShimLost
             | Cause::HostLost
+            | Cause::SetupFailed { .. }
             | Cause::Machine(_)
     )
 }

@@ -100,6 +100,7 @@ pub(crate) fn words(waits: &WaitsFor, task: &TaskRow, run: &RunRow, now: Time) -
             "held for you: leave its session to give it back".to_owned()
         }
         WaitsFor::SetUp { what: SetUp::Health } => "for the plan's health commands".to_owned(),
+        WaitsFor::SetUp { what: SetUp::Preflight } => "for the checks to be tried once".to_owned(),
         WaitsFor::SetUp { what: SetUp::Validation } => "for recent completions to be checked again".to_owned(),
         WaitsFor::Machine { reason, until } => {
             let until =

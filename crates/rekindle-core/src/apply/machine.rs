@@ -1,7 +1,7 @@
 //! What the machine, the plan's health commands and the allowance say: holds on new starts, and what remains of them when they
 //! are over.
 
-use super::{budget, clock};
+use super::{budget, clock, preparing};
 use crate::budget::Level;
 use crate::cause::Cause;
 use crate::event::{Event, Held, MachineEvent, UsageLeft};
@@ -24,7 +24,10 @@ pub(super) fn apply(state: &mut State, event: &Event, fact: &MachineEvent) {
         MachineEvent::SetupStarted { .. }
         | MachineEvent::SetupFinished { .. }
         | MachineEvent::SetupFailed { .. }
-        | MachineEvent::Cleaned(_) => {}
+        | MachineEvent::SetupRetried { .. }
+        | MachineEvent::PreflightOrdered {}
+        | MachineEvent::Preflight(_) => preparing::apply(state, event, fact),
+        MachineEvent::Cleaned(_) => {}
         MachineEvent::HealthOrdered {} => state.health.checking = true,
         MachineEvent::HealthChecked(seen) => {
             state.health.checking = false;

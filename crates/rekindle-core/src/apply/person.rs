@@ -31,6 +31,7 @@ pub(super) fn apply(state: &mut State, event: &Event, fact: &PersonEvent) {
         }
         PersonEvent::QuestionAnswered { id, answer } => {
             super::cli_session::answered(state, *id, event.time);
+            super::preparing::answered(state, *id, answer);
             let Some(question) = state.questions.get_mut(id) else {
                 return;
             };

@@ -1,6 +1,8 @@
 //! The life and the end of an attempt: what its end is put down to, and what becomes of the work it held.
 
-use super::{About, OpenStep, Reply, gate, health, hold, review, session, split, steer, strategy, team, unreported};
+use super::{
+    About, OpenStep, Reply, gate, health, hold, review, session, setup, split, steer, strategy, team, unreported,
+};
 use crate::cause::Cause;
 use crate::event::{AttemptEvent, MachineEvent, PersonEvent, RunEvent, TaskEvent};
 use crate::ids::{AttemptId, Epoch, QuestionId, TaskId};
@@ -19,6 +21,7 @@ pub(super) fn started(step: &mut OpenStep<'_>, id: AttemptId, pid: u32, shim_pid
     match step.state.attempts.get(&id) {
         Some(attempt) if attempt.phase == AttemptPhase::Starting => {
             step.emit_attempt(id, AttemptEvent::AgentStarted { attempt: id, pid, shim_pid, own_bytes });
+            setup::started(step, id);
             steer::prompted(step, id);
             Reply::Accepted
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::schedule::{Occupied, validation_open};
-use super::{OpenStep, budget, gate, hold, session};
+use super::{OpenStep, budget, gate, hold, preflight, session};
 use crate::event::{Finish, Outcome, PauseReason, RunEvent};
 use crate::ids::TaskId;
 use crate::state::{AttemptPhase, RunPhase, State, Task, TaskState};
@@ -26,6 +26,7 @@ pub fn standstill(state: &State) -> Standstill {
     let at_work = state.attempts.values().any(|attempt| attempt.phase != AttemptPhase::Ended)
         || state.begun().any(|(_, task)| task.is_being_proven())
         || state.health.checking
+        || preflight::is_open(state)
         || state.usage.asking;
     if at_work {
         let only_person = state.live_attempts().all(|(id, _)| {
@@ -33,8 +34,10 @@ pub fn standstill(state: &State) -> Standstill {
             !open.is_empty() && open.iter().any(|task| state.open_question(task).is_some())
         });
         let all_live = state.attempts.values().all(|attempt| attempt.is_live() || attempt.phase == AttemptPhase::Ended);
-        let proving =
-            state.begun().any(|(_, task)| task.is_being_proven()) || state.health.checking || state.usage.asking;
+        let proving = state.begun().any(|(_, task)| task.is_being_proven())
+            || state.health.checking
+            || preflight::is_open(state)
+            || state.usage.asking;
         if !(only_person && all_live && !proving) {
             return Standstill::Working;
         }
@@ -49,8 +52,10 @@ pub fn standstill(state: &State) -> Standstill {
     // nothing behind them begins however ready it is.
     let slot_free = state.live_attempts().count() < state.limits.max_agents as usize;
     let (taken, wave, validating) = (Occupied::of(state), open_wave(state), validation_open(state));
-    let refused =
-        |id: &TaskId| gate::waits_for_person(state, id, state.last_time) || !budget::admits(state, id, state.last_time);
+    let refused = |id: &TaskId| {
+        let now = state.last_time;
+        gate::waits_for_person(state, id, now) || state.waits_for_preparing(id) || !budget::admits(state, id, now)
+    };
     let held_back = |id: &TaskId| {
         let later = state.run.as_ref().is_some_and(|run| run.plan.explicit_waves)
             && state.plan_task(id).is_some_and(|planned| planned.wave > wave);

@@ -127,6 +127,7 @@ pub(super) fn close_for(step: &mut OpenStep<'_>, id: AttemptId, cause: &Cause, h
         | Cause::WaitingForInput
         | Cause::OutOfMemory { .. }
         | Cause::StartFailed { .. }
+        | Cause::SetupFailed { .. }
         | Cause::Machine(_)
         | Cause::ShimLost
         | Cause::HostLost

@@ -1,8 +1,8 @@
 //! What an operator may order, whatever agents say.
 
 use super::{
-    About, OpenStep, Reply, attempt, budget, placed, pull_request, reconcile, reload, review, session, split, steer, stream,
-    unreported,
+    About, OpenStep, Reply, attempt, budget, placed, preflight, pull_request, reconcile, reload, review, session, setup,
+    split, steer, stream, unreported,
 };
 use crate::apply::WORDS_OF_FAILURE;
 use crate::cause::Cause;
@@ -286,8 +286,14 @@ fn answer(step: &mut OpenStep<'_>, id: QuestionId, answer: String) -> Reply {
     let Some(question) = step.state.questions.get(&id) else { return Reply::Already };
     let about = About { attempt: Some(question.attempt), task: Some(question.task.clone()), epoch: None };
     let (attempt, text) = (question.attempt, question.text.clone());
+    let of_setup = step.state.preparing.setup.as_ref().is_some_and(|wait| wait.asked.question == id);
+    let of_checks = step.state.preparing.checks.as_ref().is_some_and(|asked| asked.question == id);
     step.emit(about, PersonEvent::QuestionAnswered { id, answer: answer.clone() });
-    if !unreported::answered(step, id, &answer) {
+    if of_setup {
+        setup::answered(step, &answer);
+    } else if of_checks {
+        preflight::answered(step, &answer);
+    } else if !unreported::answered(step, id, &answer) {
         stream::answered(step, attempt, &text, &answer);
     }
     Reply::Accepted

@@ -1,9 +1,9 @@
 //! When memory and disk disagree, the disk wins.
 
 use super::{OpenStep, Reply, review};
-use crate::event::{MachineEvent, RunEvent, TaskEvent};
+use crate::event::{RunEvent, TaskEvent};
 use crate::ids::{Epoch, TaskId};
-use crate::input::{Noted, SetupSeen};
+use crate::input::Noted;
 use crate::role::Role;
 use crate::state::{Inspection, RunPhase, State, Task, TaskState};
 use crate::time::Time;
@@ -15,22 +15,6 @@ pub(super) fn disk_inspected(step: &mut OpenStep<'_>, missing: Vec<(TaskId, Vec<
     }
     step.emit_run(RunEvent::DiskInspected { missing: u32::try_from(missing.len()).unwrap_or(u32::MAX) });
     reopen_missing(step, missing);
-    Reply::Accepted
-}
-
-/// The set-up of a worktree is put on record; what follows from its failure is the refusal of its attempt.
-pub(super) fn set_up(step: &mut OpenStep<'_>, task: &TaskId, seen: SetupSeen) -> Reply {
-    if !step.state.tasks.contains_key(task) {
-        return Reply::Already;
-    }
-    step.emit_task(
-        task,
-        match seen {
-            SetupSeen::Started { command } => MachineEvent::SetupStarted { command },
-            SetupSeen::Finished { took_ms } => MachineEvent::SetupFinished { took_ms },
-            SetupSeen::Failed { reason } => MachineEvent::SetupFailed { reason },
-        },
-    );
     Reply::Accepted
 }
 

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    About, OpenStep, budget, finish, gate, health, hold, reload, report, review, strategy, stream, team, usage,
+    About, OpenStep, budget, finish, gate, health, hold, preflight, reload, report, review, strategy, stream, team, usage,
 };
 use crate::cause::Cause;
 use crate::event::{AttemptEvent, Body, RunEvent};
@@ -23,7 +23,8 @@ pub(super) fn fill_slots(step: &mut OpenStep<'_>) {
     review::claim_wholes(step);
     open_wave(step);
     let stopped = budget::is_quiet(step.state, step.now) || !budget::admits_any(step.state, step.now);
-    if step.state.held.is_some() || health::baseline_missing(step.state) || stopped {
+    let unready = health::baseline_missing(step.state) || preflight::is_open(step.state);
+    if step.state.held.is_some() || unready || stopped {
         return;
     }
     team::use_idle(step);
@@ -206,6 +207,7 @@ pub(super) fn ready(state: &State, now: crate::time::Time) -> impl Iterator<Item
             && planned(task).is_some_and(|planned| planned.wave <= open_wave)
             && task.not_before.is_none_or(|time| time <= now)
             && state.blockers_met(id)
+            && !state.waits_for_preparing(id)
             && (!validating || task.workflow.validating)
             && !breaker_open(state, &cli_for(state, id), now)
     };

@@ -1,6 +1,8 @@
 //! The beginning of a run, of a coordinator, and of a pause: what is taken over from before.
 
-use super::{About, OpenStep, Reply, attempt, health, hold, placed, reconcile, reload, report, review, steer, stream};
+use super::{
+    About, OpenStep, Reply, attempt, health, hold, placed, preflight, reconcile, reload, report, review, steer, stream,
+};
 use crate::cause::Cause;
 use crate::event::{
     AttemptEvent, AttemptsLost, Pause, PauseReason, PersonEvent, Recovery, Resume, RunEvent, TeamStanding,
@@ -54,6 +56,10 @@ pub(super) fn coordinator_started(
     if !matches!(phase, RunPhase::Finished(_)) {
         health::order_baseline(step);
     }
+    if matches!(phase, RunPhase::Created) {
+        preflight::order(step);
+    }
+    preflight::order_again(step);
     hold::forget_refusal(step);
     Reply::Accepted
 }

@@ -141,6 +141,7 @@ fn resumable(state: &State, last: &Attempt, cause: &Cause) -> Result<(String, St
         | Cause::Auth
         | Cause::WaitingForInput
         | Cause::OutOfMemory { .. }
+        | Cause::SetupFailed { .. }
         | Cause::Machine(_)
         | Cause::ShimLost
         | Cause::HostLost
@@ -197,6 +198,7 @@ fn fast_resumes(state: &State, session: &str) -> usize {
                     | Cause::HostLost
                     | Cause::StoppedByOperator
                     | Cause::Auth
+                    | Cause::SetupFailed { .. }
                     | Cause::Machine(_)
             )
         );

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{OpenStep, Reply, attempt, budget, gate, hold, placed, session, stream, usage};
+use super::{OpenStep, Reply, attempt, budget, gate, hold, placed, session, setup, stream, usage};
 use crate::cause::Cause;
 use crate::event::AttemptEvent;
 use crate::ids::AttemptId;
@@ -32,6 +32,8 @@ enum Timer {
     Resume,
     /// A machine that refused something is tried again.
     TryMachine,
+    /// A set-up that failed is tried again.
+    RetrySetUp,
     /// An agent of a run that is being paused has had its time to save a checkpoint.
     PauseStop(AttemptId),
     /// An order that could be taken back is acted on.
@@ -57,6 +59,7 @@ impl Timer {
             Self::Resume
             | Self::TryMachine
             | Self::ActOnOrders
+            | Self::RetrySetUp
             | Self::BudgetTime
             | Self::QuietOver
             | Self::MayStart => false,
@@ -92,6 +95,7 @@ pub(super) fn fire_due(step: &mut OpenStep<'_>, gone: &BTreeSet<AttemptId>) -> R
             Timer::StopOverdue(id) => attempt::repeat_stop(step, id),
             Timer::Resume => session::go_on_by_itself(step),
             Timer::TryMachine => hold::release(step),
+            Timer::RetrySetUp => setup::retry(step),
             Timer::PauseStop(id) => attempt::order_stop(step, id, Cause::StoppedByOperator, false),
             Timer::ActOnOrders => {
                 placed::act_on_due(step);
@@ -133,7 +137,8 @@ fn deadlines(state: &State) -> impl Iterator<Item = (Time, Timer)> {
     let orders = placed::next_due(state).map(|time| (time, Timer::ActOnOrders));
     let quiet = budget::quiet_until(state).filter(|_| !ended).map(|time| (time, Timer::QuietOver));
     let budgets = budget::deadlines(state).into_iter().map(|time| (time, Timer::BudgetTime));
-    starts.chain(attempts).chain(resume).chain(held).chain(orders).chain(quiet).chain(budgets)
+    let set_up = setup::retry_at(state).map(|time| (time, Timer::RetrySetUp));
+    starts.chain(attempts).chain(resume).chain(held).chain(orders).chain(quiet).chain(budgets).chain(set_up)
 }
 
 fn attempt_deadlines(state: &State, id: AttemptId) -> Vec<(Time, Timer)> {

@@ -1,7 +1,7 @@
 //! What of the schedule a reader needs to know whose turn it is. It decides nothing: it lets views see what `schedule`, `gate` and
 //! `health` go by.
 
-use super::{gate, health, schedule};
+use super::{gate, health, preflight, schedule};
 use crate::ids::TaskId;
 use crate::state::State;
 use crate::time::Time;
@@ -9,6 +9,11 @@ use crate::time::Time;
 /// Whether the plan's health commands have to say something before anything begins.
 pub fn waits_for_health(state: &State) -> bool {
     health::baseline_missing(state)
+}
+
+/// Whether the checks of the plan are tried before anything begins.
+pub fn waits_for_preflight(state: &State) -> bool {
+    preflight::is_open(state)
 }
 
 /// Whether recent completions are looked at again before anything new begins.

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BudgetAnswered, BudgetAsked, BudgetSeen, Cleaned, ClockSeen, HealthSeen, Held, UsageLeft};
+use super::{
+    BudgetAnswered, BudgetAsked, BudgetSeen, Cleaned, ClockSeen, HealthSeen, Held, PreflightSeen, UsageLeft,
+};
+use crate::ids::QuestionId;
 use crate::time::Time;
 
 /// What was seen of the surroundings.
@@ -31,9 +34,23 @@ pub enum MachineEvent {
     /// A task's worktree could not be set up; no attempt pays for it.
     SetupFailed {
         reason: String,
+        /// What a person is asked about it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        question: Option<QuestionId>,
+        /// When it is tried again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_at: Option<Time>,
     },
     /// Something that runs had left was removed.
     Cleaned(Cleaned),
+    /// A set-up that failed is tried again although nobody has answered.
+    SetupRetried {
+        /// When the next one is, if this one comes to nothing.
+        retry_at: Time,
+    },
+    /// The checks of the plan are to be tried before the first agent begins.
+    PreflightOrdered {},
+    Preflight(PreflightSeen),
     /// The plan's health commands are to be run.
     HealthOrdered {},
     HealthChecked(HealthSeen),

@@ -135,6 +135,9 @@ names! {
         SetupFinished "setup_finished"
         SetupFailed "setup_failed"
         Cleaned "cleaned"
+        SetupRetried "setup_retried"
+        PreflightOrdered "preflight_ordered"
+        Preflight "preflight"
         HealthOrdered "health_ordered"
         HealthChecked "health_checked"
         UsageAsked "usage_asked"
@@ -244,6 +247,7 @@ mod tests {
             Cause::Crashed { code: None, signal: Some(9) },
             Cause::UsageLimit { resets_at: Some(Time(7)) },
             Cause::StartFailed { reason: "no such program".to_owned() },
+            Cause::SetupFailed { reason: "npm ci exited with 1".to_owned() },
             Cause::Machine(crate::cause::MachineRefusal { reason: "no space".to_owned(), hint: "df".to_owned() }),
             Cause::StoppedByOperator,
         ];

@@ -87,6 +87,8 @@ pub enum SetUp {
     Health,
     /// Recent completions are checked again first.
     Validation,
+    /// The checks of the plan are tried first.
+    Preflight,
 }
 
 /// An agent's program that failed to start too often, as a table shows it.
@@ -116,7 +118,7 @@ impl RunSchedule {
         let set_up = match (turns::waits_for_health(state), turns::waits_for_validation(state)) {
             (true, _) => Some(SetUp::Health),
             (false, true) => Some(SetUp::Validation),
-            (false, false) => None,
+            (false, false) => turns::waits_for_preflight(state).then_some(SetUp::Preflight),
         };
         Self {
             wave: run.filter(|run| run.plan.explicit_waves).map(|run| run.wave),
@@ -146,6 +148,9 @@ pub struct TaskSchedule {
     /// An attempt holds it: an agent that gave it up may still be running.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub held: bool,
+    /// It waits for the answer to a question about another task too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub question: Option<QuestionId>,
 }
 
 impl TaskSchedule {
@@ -160,6 +165,7 @@ impl TaskSchedule {
             accounts: turns::accounts(state, id),
             validating: task.workflow.validating,
             held: task.holder.is_some(),
+            question: state.preparing.question_of(id),
             artifacts: state.plan_task(id).map(|task| task.artifacts.clone()).unwrap_or_default(),
         }
     }
@@ -207,8 +213,9 @@ impl<'a> Waits<'a> {
         if matches!(task.state.as_str(), "complete" | "failed" | "skipped") {
             return None;
         }
-        if let Some(question) = self.questions.get(&task.id) {
-            return Some(WaitsFor::Person { act: PersonAct::Answer, question: Some(*question) });
+        let question = self.questions.get(&task.id).copied().or(task.schedule.question);
+        if let Some(question) = question {
+            return Some(WaitsFor::Person { act: PersonAct::Answer, question: Some(question) });
         }
         if task.attached.is_some() {
             return Some(WaitsFor::Person { act: PersonAct::GiveBack, question: None });
@@ -247,7 +254,7 @@ impl<'a> Waits<'a> {
             let cause = gate.map_or_else(|| "usage_limit".to_owned(), |wait| wait.cause.clone());
             return Some(WaitsFor::Account { account: account.unwrap_or_default(), cause, until: run.resumes_at });
         }
-        let set_up = schedule.set_up.filter(|what| *what == SetUp::Health || !task.schedule.validating);
+        let set_up = schedule.set_up.filter(|what| *what != SetUp::Validation || !task.schedule.validating);
         set_up.map(|what| WaitsFor::SetUp { what }).or_else(|| self.of_budget(task))
     }
 

@@ -10,13 +10,13 @@ use rekindle_core::decide::{self, Reply};
 use rekindle_core::effect::Effect;
 use rekindle_core::event::{AgentSaid, Body, Event, PauseReason, TaskEvent, UsageLeft};
 use rekindle_core::ids::{AttemptId, Epoch, QuestionId, TaskId};
-use rekindle_core::input::{Found, Input, MergeOutcome, Order, Refused};
+use rekindle_core::input::{Found, Input, MergeOutcome, Order, PreflightTried, Refused};
 use rekindle_core::limits::{Limits, Traits};
 use rekindle_core::refusal::Refusal;
-use rekindle_core::report::{Baseline, Channel, Checkpoint, Exit, Report};
+use rekindle_core::report::{Baseline, Channel, CheckResult, Checkpoint, Exit, Report};
 use rekindle_core::review::{Findings, Verdict};
 use rekindle_core::role::Role;
-use rekindle_core::state::{AttemptPhase, RunPhase, State, TaskState};
+use rekindle_core::state::{AttemptPhase, Preflight, RunPhase, State, TaskState};
 use rekindle_core::time::Time;
 
 use crate::harness::{Story, evidence, task};
@@ -36,14 +36,19 @@ fn pick<T: Clone>(from: &[T], by: u8) -> Option<T> {
     (!from.is_empty()).then(|| from[by as usize % from.len()].clone())
 }
 
-/// The machine refuses an attempt that is being started, or the checks of a task; else time passes.
+/// The machine refuses an attempt that is being started, or the checks of a task, or a worktree cannot be set up; else time passes.
 fn refused(state: &State, attempt: Option<AttemptId>, id: TaskId, how: u8) -> Option<Input> {
     let refusal = Refusal { reason: "no room".into(), hint: "make room".into() };
     let starting = |id: &AttemptId| state.attempts[id].phase == AttemptPhase::Starting;
-    let what = match how % 4 {
+    let what = match how % 5 {
         0 => Refused::Attempt(attempt.filter(starting)?),
-        2 => return Some(Input::TimePassed),
-        3 => return Some(Input::CalendarSeen(calendar(state, how))),
+        2 => {
+            let attempt = attempt.filter(starting)?;
+            let task = state.attempts[&attempt].tasks.first()?.clone();
+            return Some(Input::SetupFailed { attempt, task, reason: "no registry".into() });
+        }
+        3 => return Some(Input::TimePassed),
+        4 => return Some(Input::CalendarSeen(calendar(state, how))),
         _ => Refused::Checks(id.clone(), state.tasks[&id].epoch),
     };
     Some(Input::Refused { what, refusal })
@@ -79,7 +84,25 @@ fn random_budgets(by: u32) -> Budgets {
     }
 }
 
+/// What the checks said in the pre-flight, some of them that they cannot run.
+fn tried(state: &State, how: u8) -> Input {
+    let results = decide::to_try(state).into_iter().zip(0_u8..).map(|(check, at)| CheckResult {
+        command: check.command,
+        passed: false,
+        code: Some(if (how >> (at % 8)) & 1 == 1 { 127 } else { 1 }),
+        timed_out: false,
+        output: String::new(),
+        kept: None,
+        took_ms: 1,
+        environment: check.environment,
+    });
+    Input::Preflight(PreflightTried { results: results.collect(), problem: None, took_ms: 1 })
+}
+
 fn make_input(state: &State, (what, who, how, _): Move) -> Option<Input> {
+    if state.preparing.preflight == Preflight::Ordered && what % 3 == 0 {
+        return Some(tried(state, how));
+    }
     let tasks: Vec<TaskId> = state.tasks.keys().cloned().collect();
     let attempt = pick(&attempts(state, who), who);
     let epoch = attempt.map(|id| state.attempts[&id].epoch).unwrap_or_default();
@@ -277,6 +300,7 @@ pub fn play_with(moves: &[Move], mut look: impl FnMut(&Story, &[Event])) -> Stor
         max_agents: 2,
         traits: random_traits(moves.len()),
         worktrees: by % 2 == 1,
+        preflight: by % 4 == 3,
         ended_kept: [1, Limits::default().ended_kept][by as usize / 8 % 2],
         budget: random_budgets(by / 16),
         prices: BTreeMap::from([("default".to_owned(), Price { input: 1_000_000, cached: 0, output: 9_000_000 })]),
@@ -329,6 +353,7 @@ fn outcome(state: &State, effect: Effect) -> Option<Input> {
         Effect::MergeWork { task, epoch } => {
             Input::WorkMerged { task, epoch, outcome: MergeOutcome::Merged { commit: None } }
         }
+        Effect::Preflight => Input::Preflight(PreflightTried::default()),
         Effect::CheckHealth => Input::HealthChecked { results: Vec::new() },
         Effect::AskUsage => Input::UsageSeen(UsageLeft { remaining_percent: Some(50), resets_at: None }),
         Effect::WatchPerson { task, by, .. } => Input::PersonLeft { task, by, changed: Vec::new() },

@@ -5,8 +5,7 @@ use rekindle_core::brief::{self, Activity, Facts, LineKind, ReportChannels};
 use rekindle_core::decide;
 use rekindle_core::effect::Effect;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
-use rekindle_core::input::{Input, MergeOutcome, Refused};
-use rekindle_core::plan::PlanTask;
+use rekindle_core::input::{Input, MergeOutcome, PreflightTried, Refused};
 use rekindle_core::refusal::Refusal;
 use rekindle_core::report::Evidence;
 use rekindle_core::state::{AttemptPhase, Task, TaskState};
@@ -49,6 +48,7 @@ impl<W: World> Driver<W> {
                     self.refused(Refused::Health, refusal);
                 }
             }
+            Effect::Preflight => self.preflight(),
             Effect::RepeatRefused => self.repeat_refused(),
             Effect::AskUsage => self.world.ask_usage(),
             Effect::WatchPerson { task, by, since } => {
@@ -108,6 +108,7 @@ impl<W: World> Driver<W> {
             number,
             resume: found.cli_session.resumes.clone(),
             workspace: self.state.workspace_of(first),
+            set_up: !self.state.preparing.without,
             declared: self.declared_with(&found.tasks),
             baselines: self.baselines_for(attempt),
             facts,
@@ -186,7 +187,7 @@ impl<W: World> Driver<W> {
             epoch,
             commands: planned.accept.clone(),
             artifacts: planned.artifacts.clone(),
-            environments: self.environments_of(planned),
+            environments: self.state.environments_of(planned),
             health: Vec::new(),
             workspace: self.state.workspace_of(task),
         })
@@ -204,10 +205,12 @@ impl<W: World> Driver<W> {
         tasks.filter_map(|task| self.check_order(task, found.epoch)).collect()
     }
 
-    /// Where a task's checks run: as it says, else as the plan says.
-    fn environments_of(&self, planned: &PlanTask) -> Vec<String> {
-        let of_plan = || self.state.run.as_ref().and_then(|run| run.plan.settings.environments.clone());
-        if planned.environments.is_empty() { of_plan().unwrap_or_default() } else { planned.environments.clone() }
+    fn preflight(&mut self) {
+        if let Admission::Refused(refusal) = self.world.preflight(decide::to_try(&self.state)) {
+            // It is a look ahead: a machine without room is met again by the first agent.
+            let problem = Some(refusal.reason);
+            self.take(Input::Preflight(PreflightTried { problem, ..PreflightTried::default() }));
+        }
     }
 
     fn health_commands(&self) -> Vec<String> {

@@ -42,6 +42,15 @@ pub fn ignored_matching(dir: &Path, patterns: &str) -> Result<Vec<PathBuf>> {
     Ok(records(&named).map(call::path).filter(|path| ignored.contains(path)).collect())
 }
 
+/// The files below a directory that git has and that differ from its last commit.
+pub fn modified(dir: &Path) -> Result<BTreeSet<PathBuf>> {
+    let options = ["diff-index", "--name-only", "-z", "--no-renames", "--ignore-submodules=all", "HEAD"];
+    // A file that was only touched does not differ.
+    Call::new(dir).files().args(["update-index", "-q", "--refresh"]).run()?;
+    let listed = Call::new(dir).files().args(options).ok()?;
+    Ok(records(&listed).map(call::path).collect())
+}
+
 /// The files below a directory that git has.
 pub fn tracked(dir: &Path) -> Result<BTreeSet<PathBuf>> {
     let listed = Call::new(dir).files().args(["ls-files", "--cached", "-z"]).ok()?;

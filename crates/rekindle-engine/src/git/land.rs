@@ -10,17 +10,11 @@ use super::names::HEADS;
 use super::refs::{Move, Moved, there};
 use super::{Checkout, Error, Repo, Result, Work};
 
-/// How long git may take to write the files of a checkout.
-const CHECKOUT_MS: u64 = 1_800_000;
-
 /// The trailer by which a squashed result is recognised.
 const TRAILER: &str = "Rekindle-Landed";
 
 /// The name of a trial's checkout, with the process that tries.
 const TRIAL: &str = "landing-";
-
-/// Files that an error names.
-const NAMED_MAX: usize = 20;
 
 /// In which form the commits of a run come into a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,6 +191,12 @@ impl Work {
         self.repo.trial(&self.state.join(format!("{TRIAL}{}", std::process::id())), commit)
     }
 
+    /// A checkout of the run's branch as it is now.
+    pub fn fresh(&self) -> Result<Trial<'_>> {
+        let tip = self.tip(None, &mut Vec::new())?;
+        self.trial(&tip)
+    }
+
     /// Removes what killed processes left.
     fn sweep_trials(&self) {
         let entries = std::fs::read_dir(&self.state).into_iter().flatten().flatten();
@@ -211,7 +211,8 @@ impl Work {
     }
 
     /// Moves the branch to what was prepared. False when the branch has moved meanwhile: then it has to be prepared again. Fails when
-    /// the branch is checked out somewhere with changes, or git fails; then nothing has changed.
+    /// the branch is checked out somewhere with changes, or git or the disk fails; then nothing has changed, or the error names the
+    /// files that the next landing puts back.
     pub fn land(&self, into: &str, ready: &Ready) -> Result<bool> {
         self.repo.sync_to_disk()?;
         let name = format!("{HEADS}{into}");
@@ -242,32 +243,6 @@ impl Repo {
                 Err(error)
             }
         }
-    }
-
-    /// Moves a checkout forward to a commit, with its files.
-    fn forward(&self, at: &Path, ready: &Ready) -> Result<bool> {
-        let head = self.call_in(at).args(["rev-parse", "--verify", "HEAD^{commit}"]).id()?;
-        if head != ready.target {
-            return Ok(false);
-        }
-        // With the person's own filters, as their files were written.
-        let call = self.call_in(at).limit(CHECKOUT_MS).args(["status", "--porcelain", "-z", "--untracked-files=no"]);
-        let open = call.ok()?;
-        let files: Vec<String> = records(&open)
-            .take(NAMED_MAX)
-            .filter_map(|entry| entry.get(3..))
-            .map(|path| String::from_utf8_lossy(path).into_owned())
-            .collect();
-        if !files.is_empty() {
-            return Err(Error::Unclean { at: at.to_owned(), files });
-        }
-        // The person asked for it, as for a `git merge` of their own: filters of the repository belong to its files.
-        let options =
-            ["merge", "--ff-only", "--no-squash", "--no-verify-signatures", "--no-overwrite-ignore", "--quiet"];
-        let answer = self.call_in(at).limit(CHECKOUT_MS).args(options).arg(&ready.commit).run()?;
-        let head = self.call_in(at).args(["rev-parse", "--verify", "HEAD^{commit}"]).id()?;
-        // Where the branch stands decides, and not what git said about it.
-        if head == ready.commit { Ok(true) } else { Err(answer.failed()) }
     }
 
     /// The tree that holds two commits, or the files in which they contradict each other.

@@ -1,7 +1,7 @@
 //! Lock files that a killed git left behind: whose they are, whether anybody who lives can hold one, and taking it away.
 //!
 //! Only locks of our own refs and worktrees, and of the files that all worktrees share, are judged. The user's own checkout is
-//! the user's: its index and HEAD are not touched. Whatever is taken away is kept for a day and stands on record.
+//! the user's: its index and HEAD are not touched, but for the lock that a landing of ours left there. Whatever is taken away is kept for a day and stands on record.
 
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
@@ -86,6 +86,14 @@ impl Repo {
         let (lock, aside) = (lock.display(), aside.display());
         self.note(format!("{lock} was left by a git that was killed {age} s ago; it was moved to {aside}"));
         Ok(true)
+    }
+
+    /// Takes the lock of a checkout's index away that a landing left, unless somebody who lives may hold it.
+    pub(super) fn take_away_left(&self, lock: &Path, at: &Path) -> Result<()> {
+        if is_open(lock) || may_be_held(lock, &[at.to_owned()]) {
+            return Ok(());
+        }
+        move_if_there(lock, &self.private("stale-lock")?).map_err(|error| Error::io(lock, error))
     }
 
     /// Puts something down that a person should find in the record.

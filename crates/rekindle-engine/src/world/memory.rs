@@ -128,6 +128,10 @@ impl World for MemoryWorld {
         Admission::Yes
     }
 
+    fn preflight(&mut self, _: Vec<rekindle_core::preflight::TryCheck>) -> Admission {
+        Admission::Yes
+    }
+
     fn ask_usage(&mut self) {}
 
     fn alert(&mut self, _: &Alert) {}

@@ -2,7 +2,7 @@
 
 use rekindle_core::event::{PauseReason, UsageLeft};
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
-use rekindle_core::input::{MergeOutcome, Noted, Refused, SetupSeen};
+use rekindle_core::input::{MergeOutcome, Noted, PreflightTried, Refused, SetupSeen};
 use rekindle_core::refusal::Refusal;
 use rekindle_core::report::{Baseline, CheckResult, Evidence};
 use rekindle_core::steering::PersonProcess;
@@ -57,6 +57,14 @@ pub enum Message {
         task: TaskId,
         seen: SetupSeen,
     },
+    /// The worktree of an attempt could not be set up: nothing of it was begun.
+    SetupFailed {
+        attempt: AttemptId,
+        task: TaskId,
+        reason: String,
+    },
+    /// The checks of the plan were tried before the first agent begins.
+    Preflight(PreflightTried),
     /// Something outside was put right, or is waited for: it goes on record.
     Noted(Noted),
     /// The plan's health commands were run.

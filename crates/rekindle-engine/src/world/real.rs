@@ -5,23 +5,27 @@
 mod allowance;
 mod baseline;
 mod bundles;
+mod check_line;
 mod checks;
 mod cli_session;
 mod disk;
 mod launch;
 mod person;
+mod preflight;
 mod settle;
 mod setup;
 mod workspaces;
 
 pub use allowance::read as read_allowance;
 pub use bundles::{Lost, highest as highest_bundle, lost};
-pub use setup::{Worktree, bring, free_ports};
+pub use check_line::{CheckLine, CheckPlace, REMOVED, check_line};
+pub use setup::{Worktree, bring, changed_words, free_ports};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
@@ -31,6 +35,7 @@ use rekindle_core::budget::Calendar;
 use rekindle_core::event::ClockSeen;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::Found;
+use rekindle_core::preflight::TryCheck;
 use rekindle_core::steering::PersonProcess;
 use rekindle_core::time::Time;
 use rekindle_shim::bundle::{self, Bundle, ShimRecord};
@@ -91,6 +96,10 @@ struct Shared {
     watch: Watch,
     messages: SyncSender<Message>,
     stop_grace_ms: u64,
+    /// The pre-flight is under way.
+    flying: AtomicBool,
+    /// It is to end: the coordinator leaves.
+    grounded: AtomicBool,
     /// Who chooses ports.
     port_lock: Mutex<()>,
     /// Programs of people that are being watched.
@@ -146,6 +155,8 @@ impl RealWorld {
             watch: Watch::start(observed)?,
             messages: messages.clone(),
             stop_grace_ms,
+            flying: AtomicBool::new(false),
+            grounded: AtomicBool::new(false),
             port_lock: Mutex::default(),
             people: Mutex::default(),
             checking: Mutex::default(),
@@ -218,6 +229,12 @@ fn pass_on(
         if messages.send(message).is_err() {
             return;
         }
+    }
+}
+
+impl Drop for RealWorld {
+    fn drop(&mut self) {
+        preflight::ground(&self.shared);
     }
 }
 
@@ -388,6 +405,10 @@ impl World for RealWorld {
 
     fn check_health(&mut self, commands: &[String]) -> Admission {
         checks::health_in_background(&self.shared, commands)
+    }
+
+    fn preflight(&mut self, tries: Vec<TryCheck>) -> Admission {
+        preflight::in_background(&self.shared, tries)
     }
 
     fn ask_usage(&mut self) {

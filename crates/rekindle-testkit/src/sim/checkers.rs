@@ -223,10 +223,14 @@ impl Checkers {
         Some(tokens.token(task.holder?, task.epoch))
     }
 
-    /// Questions without an answer, with the task where `done` takes its work.
-    pub fn open_questions(&self) -> Vec<(QuestionId, Option<TaskId>)> {
+    /// Questions without an answer, with the task where `done` takes its work, and how many answers they offer.
+    pub fn open_questions(&self) -> Vec<(QuestionId, Option<TaskId>, usize)> {
         let open = self.replayed.questions.iter().filter(|(_, question)| question.answer.is_none());
-        open.map(|(id, question)| (*id, question.takes_work.then(|| question.task.clone()))).collect()
+        open.map(|(id, question)| {
+            let takes_work = question.takes_work.then(|| question.task.clone());
+            (*id, takes_work, question.options.len())
+        })
+        .collect()
     }
 
     /// Tasks that have failed.

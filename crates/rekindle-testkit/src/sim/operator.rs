@@ -37,7 +37,7 @@ impl Sim {
         let open = self.checkers.open_questions();
         let (quiet, rng) = (self.quiet, &mut self.rng);
         let mut orders = Vec::new();
-        for (id, task) in open {
+        for (id, task, options) in open {
             if !quiet && !rng.chance(60) {
                 continue;
             }
@@ -56,9 +56,14 @@ impl Sim {
                 continue;
             }
             let done = task.filter(|_| rng.chance(50));
-            let text = if done.is_some() { "done" } else { "yes" };
+            let text = match (&done, options) {
+                (Some(_), _) => "done".to_owned(),
+                // The last one stops the run: it is chosen now and then.
+                (None, 3..) => ["1", "2", "yes", "3"][rng.index(if quiet { 2 } else { 4 })].to_owned(),
+                _ => "yes".to_owned(),
+            };
             self.checkers.truth.confirmed.extend(done);
-            orders.push(Order::Answer { id, text: text.into() });
+            orders.push(Order::Answer { id, text });
         }
         if quiet {
             orders.extend(self.checkers.handed_back().into_iter().map(|task| Order::Retry { task }));

@@ -3,7 +3,8 @@
 
 use rekindle_core::event::UsageLeft;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
-use rekindle_core::input::MergeOutcome;
+use rekindle_core::input::{MergeOutcome, PreflightTried};
+use rekindle_core::preflight::TryCheck;
 use rekindle_core::report::{Baseline, CheckResult, Evidence, HealthResult};
 use rekindle_engine::driver::Message;
 use rekindle_engine::world::{CheckOrder, MergeOrder};
@@ -24,6 +25,8 @@ pub enum Asked {
     Health,
     /// The user's command.
     Usage,
+    /// The pre-flight.
+    Preflight,
 }
 
 impl Sim {
@@ -184,6 +187,42 @@ impl Sim {
         let times = if !self.quiet && self.rng.chance(10) { 2 } else { 1 };
         for _ in 0..times {
             self.deliver(Message::HealthChecked { results: results.clone() });
+        }
+    }
+
+    pub fn begin_preflight(&mut self, tries: Vec<TryCheck>) {
+        self.coordinator.asked.insert(Asked::Preflight);
+        if !self.coordinator.under_way.insert(Asked::Preflight) {
+            return;
+        }
+        let (delay, number) = (self.rng.between(5, 30 * SECOND), self.coordinator.number);
+        self.queue.after_ms(delay, Happening::Flown(number, tries));
+    }
+
+    /// The checks were tried: some cannot run, some pass already, and now and then none could be tried.
+    pub fn flown(&mut self, tries: &[TryCheck]) {
+        self.coordinator.under_way.remove(&Asked::Preflight);
+        let problem = self.refuses("pre-flight refused").then(|| "no room (simulated)".to_owned());
+        let broken = if self.quiet { 0 } else { 10 };
+        let mut results = Vec::new();
+        for check in tries.iter().filter(|_| problem.is_none()) {
+            let code = if self.rng.chance(broken) { 127 } else { i32::from(!self.rng.chance(10)) };
+            results.push(CheckResult {
+                command: check.command.clone(),
+                passed: code == 0,
+                code: Some(code),
+                timed_out: false,
+                output: String::new(),
+                took_ms: 5,
+                environment: check.environment.clone(),
+                kept: None,
+            });
+        }
+        self.say(format_args!("pre-flight: {:?}", results.iter().map(|seen| seen.code).collect::<Vec<_>>()));
+        let times = if !self.quiet && self.rng.chance(10) { 2 } else { 1 };
+        for _ in 0..times {
+            let (results, problem) = (results.clone(), problem.clone());
+            self.deliver(Message::Preflight(PreflightTried { results, problem, took_ms: 5 }));
         }
     }
 

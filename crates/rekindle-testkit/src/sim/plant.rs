@@ -91,6 +91,8 @@ pub enum Plant {
     ForgetPerson,
     /// The coordinator is given no budgets.
     ForgetBudget,
+    /// A worktree that could not be set up is told as a failure of the program.
+    SetupAsFailure,
 }
 
 impl Plant {
@@ -140,6 +142,7 @@ impl Plant {
         Self::UnaskedAsPlenty,
         Self::ForgetPerson,
         Self::ForgetBudget,
+        Self::SetupAsFailure,
     ];
 
     /// Its name on the command line.
@@ -190,6 +193,7 @@ impl Plant {
             Self::UnaskedAsPlenty => "unasked-as-plenty",
             Self::ForgetPerson => "forget-person",
             Self::ForgetBudget => "forget-budget",
+            Self::SetupAsFailure => "setup-as-failure",
         }
     }
 

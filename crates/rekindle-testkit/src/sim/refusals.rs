@@ -73,6 +73,20 @@ impl Sim {
         true
     }
 
+    /// Whether the worktree of a launch cannot be set up. Told as it is, unless a bug is planted.
+    pub fn set_up_failed(&mut self, attempt: AttemptId) -> bool {
+        let apart = self.setting.limits.worktrees && !self.checkers.replayed.preparing.without;
+        if !apart || !self.refuses_or(Plant::SetupAsFailure, "set-up failed") {
+            return false;
+        }
+        self.checkers.truth.machine.attempts.insert(attempt);
+        self.bundles.remove(&attempt);
+        self.coordinator.launching.remove(&attempt);
+        let plain = self.plant == Some(Plant::SetupAsFailure);
+        self.ring(0, if plain { Bell::NotStarted(attempt) } else { Bell::NotSetUp(attempt) });
+        true
+    }
+
     /// A shim lives that cannot be pinned or watched: it is looked at now and then instead. The planted bug is what was done once:
     /// to tell it as not started.
     pub fn unwatched(&mut self, attempt: AttemptId) {

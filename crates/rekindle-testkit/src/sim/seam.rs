@@ -10,6 +10,7 @@ use rekindle_core::brief::{self, Facts};
 use rekindle_core::event::ClockSeen;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::Found;
+use rekindle_core::preflight::TryCheck;
 use rekindle_core::steering::PersonProcess;
 use rekindle_core::time::Time;
 use rekindle_engine::agents::Reader;
@@ -236,6 +237,16 @@ impl World for SimWorld {
                 sim.begin_health(commands);
             }
             taken
+        })
+    }
+
+    fn preflight(&mut self, tries: Vec<TryCheck>) -> Admission {
+        self.ask(|sim| {
+            sim.check_effect(Checkers::allows_preflight);
+            if !sim.forgets() {
+                sim.begin_preflight(tries);
+            }
+            Admission::Yes
         })
     }
 

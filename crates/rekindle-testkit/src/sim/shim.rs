@@ -162,7 +162,7 @@ impl Sim {
             self.ring(0, Bell::Look(attempt));
             return;
         }
-        if self.bundle_refused(attempt) {
+        if self.bundle_refused(attempt) || self.set_up_failed(attempt) {
             return;
         }
         if !self.quiet && self.rng.chance(2) {

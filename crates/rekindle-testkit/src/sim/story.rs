@@ -79,6 +79,7 @@ fn draw_limits(rng: &mut Rng) -> Limits {
         validation_window_ms: [0, rng.between(SECOND, 20 * MINUTE)][rng.index(2)],
         ..Limits::default()
     };
+    limits.preflight = limits.worktrees && limits.backoff_ms.is_multiple_of(2);
     limits.compaction.hand_over_after = u32::try_from(rng.between(1, 4)).unwrap_or(1);
     if rng.chance(55) {
         draw_tellers(rng, &mut limits);

@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicU64;
 
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::Refused;
+use rekindle_core::preflight::TryCheck;
 use rekindle_engine::driver::Message;
 use rekindle_engine::store::MemoryStore;
 use rekindle_engine::token::Tokens;
@@ -63,6 +64,8 @@ pub enum Happening {
     Merged(u32, MergeOrder),
     /// The health commands are through.
     HealthSeen(u32, Vec<String>),
+    /// The pre-flight is through.
+    Flown(u32, Vec<TryCheck>),
     /// The user's command for the allowance answers, or could not be started.
     UsageTold(u32, bool),
     /// An agent has written a report into its bundle.
@@ -103,6 +106,7 @@ pub enum Bell {
     NotStarted(AttemptId),
     /// From a thread: there was no room for it.
     Refused(AttemptId),
+    NotSetUp(AttemptId),
 }
 
 /// The coordinator as the outside sees it.
@@ -237,6 +241,14 @@ impl Sim {
             Bell::Grew(attempt) => Message::Grew { attempt },
             Bell::Ended(attempt) | Bell::Look(attempt) => Message::Ended { attempt },
             Bell::Refused(attempt) => Message::Refused { what: Refused::Attempt(attempt), refusal: refusal() },
+            Bell::NotSetUp(attempt) => {
+                let Some(task) = self.checkers.replayed.attempts.get(&attempt).and_then(|found| found.tasks.first())
+                else {
+                    return;
+                };
+                let reason = "npm ci exited with 1 (simulated)".to_owned();
+                Message::SetupFailed { attempt, task: task.clone(), reason }
+            }
             Bell::NotStarted(attempt) => {
                 Message::NotStarted { attempt, reason: "no such program (simulated)".to_owned() }
             }

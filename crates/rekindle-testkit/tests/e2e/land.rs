@@ -311,7 +311,7 @@ fn a_landing_that_is_killed_anywhere_can_be_given_again() {
 }
 
 /// Copies a project with its times, its links and its state.
-fn copy(from: &Path, to: &Path) {
+pub fn copy(from: &Path, to: &Path) {
     let done = Command::new("cp").arg("-a").args([from, to]).status().expect("cp");
     assert!(done.success());
 }

@@ -8,7 +8,7 @@ const PLAN: &str = "---\nplan: build\n---\n# Build\n\n### T1: first\n- accept: `
 fn project(worktree: &str, agent: &str) -> Rig {
     let rig = Rig::new(PLAN, agent);
     let settings = std::fs::read_to_string(rig.path("rekindle.toml")).expect("settings");
-    let settings = settings.replace("[run]\n", "[run]\nisolation = \"worktree\"\n");
+    let settings = settings.replace("[run]\n", "[run]\nisolation = \"worktree\"\npreflight = false\n");
     rig.write("rekindle.toml", &format!("{settings}\n[worktree]\n{worktree}\n"));
     rig.write(".gitignore", ".env\nnode_modules/\ninstalled\nlocal/\n.rekindle/\n");
     rig.write(".worktreeinclude", "# what everybody has of their own\nlocal/settings\n");
@@ -63,16 +63,15 @@ fn a_set_up_that_fails_costs_no_attempt_is_told_everywhere_and_continues_when_it
     );
     let rig = project(&setup, AGENT);
     let run = rig.run();
-    rig.await_event("starts_held");
-    let held = rig.until("it is held", || Some(rig.status()["held"].clone()).filter(|held| !held.is_null()));
-    let reason = held["reason"].as_str().expect("a reason").to_owned();
-    assert!(reason.contains("set-up of the worktree of T1 failed") && reason.contains("exited with 7"), "{reason}");
-    assert!(reason.contains("no such registry"), "{reason}");
-    assert!(held["hint"].as_str().is_some_and(|hint| hint.contains("[worktree]")), "{held}");
+    let asked = rig.await_event("question_asked");
+    let text = asked["details"]["text"].as_str().expect("a text").to_owned();
+    assert!(text.contains("The set-up of the worktree of T1 failed") && text.contains("exited with 7"), "{text}");
+    assert!(text.contains("no such registry") && text.contains("[worktree]"), "{text}");
     assert!(!rig.events_of("setup_failed").is_empty());
     assert_eq!(rig.events_of("agent_started").len(), 0, "nobody works in half a worktree");
     assert_eq!(rig.task("T1")["attempts"], 0, "{}", rig.story());
     std::fs::write(&mended, "").expect("mended");
+    rig.ok(&["answer", "1", "1"]);
     let ended = run.end();
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", rig.story());
     assert_eq!(rig.task("T1")["attempts"], 1, "{}", rig.story());
@@ -99,12 +98,9 @@ fn another_lock_file_is_another_set_up() {
 fn a_path_that_leads_out_is_refused_with_what_to_write() {
     let rig = project("copy = [\"../elsewhere\"]\n", AGENT);
     let run = rig.run();
-    rig.await_event("starts_held");
-    let held = rig.until("it is held", || Some(rig.status()["held"].clone()).filter(|held| !held.is_null()));
-    assert!(
-        held["reason"].as_str().is_some_and(|reason| reason.contains("../elsewhere is not a path inside")),
-        "{held}"
-    );
+    let asked = rig.await_event("question_asked");
+    let text = asked["details"]["text"].as_str().expect("a text");
+    assert!(text.contains("../elsewhere is not a path inside"), "{asked}");
     rig.ok(&["stop"]);
     run.end();
 }
@@ -162,7 +158,11 @@ fn what_a_failed_set_up_left_is_not_committed_and_landing_keeps_the_persons_fold
     let rig = project(&setup, &agent);
     let made = std::process::Command::new("mkfifo").arg(rig.path("fifo")).status().expect("mkfifo");
     assert!(made.success());
-    rig.finish();
+    let run = rig.run();
+    rig.await_event("question_asked");
+    rig.ok(&["answer", "1", "1"]);
+    let ended = run.end();
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", rig.story());
     let tree = rig.git(&["ls-tree", "-r", "--name-only", "rekindle/build"]);
     assert!(!tree.contains("node_modules") && !tree.contains("plan.md"), "{tree}");
     assert_eq!(rig.git(&["show", "rekindle/build:scaffold.txt"]), "work", "a set-up does not run over an agent's work");

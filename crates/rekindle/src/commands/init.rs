@@ -1,6 +1,7 @@
 //! `rekindle init`: a configuration and a plan that work as they are, to be changed into one's own.
 
 mod found;
+mod needs;
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
@@ -16,7 +17,7 @@ use crate::exit_code::Exit;
 use crate::plan_file::DEFAULT_PLAN;
 use found::ProjectFacts;
 
-/// The configuration; `{agents}` and `{agent}` are replaced.
+/// The configuration; `{agents}`, `{agent}` and `{worktree}` are replaced.
 const CONFIG: &str = include_str!("init/rekindle.toml");
 
 /// The agent's table where no program was found or one is given; `{command}` is replaced.
@@ -40,8 +41,8 @@ rekindle task done "$REKINDLE_TASK" --result "wrote out/$REKINDLE_TASK.txt"
 
 /// Write rekindle.toml and an example plan
 ///
-/// Adds a table for every agent whose program is installed; if there is none, a shell script stands in for one. Existing
-/// files are left as they are.
+/// Adds a table for every agent whose program is installed; if there is none, a shell script stands in for one. Proposes what a
+/// worktree needs by the project's lock files. Existing files are left as they are.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  rekindle init && rekindle run plan.md\n  rekindle init --agent-command my-agent --non-interactive"
@@ -59,7 +60,7 @@ pub(crate) fn run(args: &InitArgs, context: &Context) -> Result<Exit> {
         true => found::look(KINDS, root),
         false => Vec::new(),
     };
-    let config = config(&args.agent_command, &found);
+    let config = config(&args.agent_command, &found, &needs::section(root));
     let written =
         [write_new(&root.join(FILE_NAME), &config, context)?, write_new(&root.join(DEFAULT_PLAN), PLAN, context)?];
     if written[0] {
@@ -71,7 +72,7 @@ pub(crate) fn run(args: &InitArgs, context: &Context) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn config(agent_command: &[String], found: &[ProjectFacts]) -> String {
+fn config(agent_command: &[String], found: &[ProjectFacts], worktree: &str) -> String {
     let (agents, agent) = match found::first(found) {
         Some(first) => (found::tables(found), format!("agent = \"{}\"", first.kind)),
         None => {
@@ -82,7 +83,7 @@ fn config(agent_command: &[String], found: &[ProjectFacts]) -> String {
             (COMMAND.replace("{command}", &command), "# agent = \"default\"".to_owned())
         }
     };
-    CONFIG.replace("{agent}", &format!("{agent:<24}")).replace("{agents}", &agents)
+    CONFIG.replace("{agent}", &format!("{agent:<24}")).replace("{agents}", &agents).replace("{worktree}", worktree)
 }
 
 /// Says what was found, and what keeps it from working.

@@ -10,10 +10,11 @@ use clap::Args;
 use rekindle_core::duration;
 use rekindle_core::event::Landed;
 use rekindle_core::input::Order;
+use rekindle_core::preflight;
 use rekindle_core::pull_request::{KnownPullRequest, PullRequestStage};
 use rekindle_core::state::{State, TaskState};
 use rekindle_core::text::counted;
-use rekindle_engine::git::{Form, Prepared, Ready, Repo, Work};
+use rekindle_engine::git::{self, Form, Prepared, Ready, Repo, Work};
 use serde::Serialize;
 
 use super::{Context, trial};
@@ -84,6 +85,24 @@ struct LandedJson<'a> {
     already: bool,
     /// Checks that were run on the merged files.
     checks: usize,
+    /// The commit that took it back since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reverted_by: Option<String>,
+}
+
+/// Why nothing was landed, for programs.
+#[derive(Serialize)]
+struct NotLandedJson<'a> {
+    error: NotLanded<'a>,
+}
+
+#[derive(Serialize)]
+struct NotLanded<'a> {
+    /// `not_complete`, `conflict`, `check_failed`, `unclean`, `no_room`, `half_written`, `busy`, `no_branch`, `shared`, `moving`, `incomplete`
+    /// or, for anything else, `failed`.
+    code: &'a str,
+    message: &'a str,
+    hints: &'a [String],
 }
 
 impl LandArgs {
@@ -98,12 +117,21 @@ impl LandArgs {
 }
 
 pub(crate) fn run(args: &LandArgs, context: &Context) -> Result<Exit> {
+    let done = land(args, context);
+    if let (Err(error), true) = (&done, args.json) {
+        let code = error.code.unwrap_or("failed");
+        context.ui.json(&NotLandedJson { error: NotLanded { code, message: &error.message, hints: &error.hints } })?;
+    }
+    done
+}
+
+fn land(args: &LandArgs, context: &Context) -> Result<Exit> {
     orders::refuse_own_agent(&context.project)?;
     let state = pinned::state_of(&context.project)?;
     let Some(run) = &state.run else { return Err(CliError::usage("there is no run here")) };
     let Some(branch) = &run.work_branch else {
         let message = "this run shares your checkout: its work is there already";
-        return Err(CliError::usage(message).hint("see it: git status"));
+        return Err(CliError::usage(message).code("shared").hint("see it: git status"));
     };
     if args.pr || args.watch {
         return published(args, context, &state);
@@ -114,6 +142,9 @@ pub(crate) fn run(args: &LandArgs, context: &Context) -> Result<Exit> {
     let repo = Repo::of(&context.project.root)?;
     let into = target(args, &repo, branch)?;
     let work = Work::new(repo, &context.project.state_dir, run.id.as_str(), branch)?;
+    if work.settle_landing().map_err(|error| not_landed(&work, error))? {
+        context.ui.say("an earlier landing was cut short: the files of your checkout are whole again");
+    }
     let (form, word) = args.form();
     // What was landed as other commits before: the rest is landed from there.
     let before = run.landed.as_ref().filter(|landed| landed.into == into && landed.form != "merge");
@@ -127,22 +158,31 @@ pub(crate) fn run(args: &LandArgs, context: &Context) -> Result<Exit> {
             Prepared::Nothing => {
                 context.ui.say(&format!("there is nothing on {branch} that {into} does not have"));
                 let commit = work.repo().branch_commit(&into)?;
-                let nothing = LandedJson { into: &into, commit: &commit, form: word, already: true, checks: 0 };
+                let nothing = LandedJson {
+                    into: &into,
+                    commit: &commit,
+                    form: word,
+                    already: true,
+                    checks: 0,
+                    reverted_by: None,
+                };
                 return if args.json { told(args, context, nothing) } else { Ok(Exit::Success) };
             }
             Prepared::Already => {
                 let (commit, tip) = (work.repo().branch_commit(&into)?, work.repo().branch_commit(branch)?);
-                record(context, &run.landed, &into, commit.clone(), tip, word)?;
-                return told(
-                    args,
-                    context,
-                    LandedJson { into: &into, commit: &commit, form: word, already: true, checks: 0 },
-                );
+                record(context, &run.landed, &into, commit.clone(), tip.clone(), word)?;
+                let known = run.landed.as_ref().filter(|landed| landed.into == into).map(|landed| &landed.commit);
+                let reverted_by = work.reverted_by(&into, known.unwrap_or(&tip))?;
+                let landed =
+                    LandedJson { into: &into, commit: &commit, form: word, already: true, checks: 0, reverted_by };
+                return told(args, context, landed);
             }
             Prepared::Conflict { files } => return Err(conflict(&into, branch, &files)),
             Prepared::Incomplete => {
                 let message = "a merge of this run holds changes of its own, which a rebase would leave out";
-                return Err(CliError::refused(message).hint("take all of it: rekindle land --squash, or --merge"));
+                return Err(CliError::refused(message)
+                    .code("incomplete")
+                    .hint("take all of it: rekindle land --squash, or --merge"));
             }
         };
         let checks = match proven.take().filter(|(before, _)| before.target == ready.target) {
@@ -153,14 +193,16 @@ pub(crate) fn run(args: &LandArgs, context: &Context) -> Result<Exit> {
             }
             None => 0,
         };
-        if work.land(&into, &ready)? {
+        if work.land(&into, &ready).map_err(|error| not_landed(&work, error))? {
             record(context, &run.landed, &into, ready.commit.clone(), ready.tip.clone(), word)?;
-            let landed = LandedJson { into: &into, commit: &ready.commit, form: word, already: false, checks };
+            let commit = &ready.commit;
+            let landed = LandedJson { into: &into, commit, form: word, already: false, checks, reverted_by: None };
             return told(args, context, landed);
         }
         proven = Some((ready, checks));
     }
     Err(CliError::refused(format!("{into} keeps moving: another process commits to it"))
+        .code("moving")
         .hint("try again: rekindle land"))
 }
 
@@ -181,7 +223,7 @@ fn whole(state: &State) -> Result<()> {
     };
     let parts: Vec<String> = [part(&failed, "failed"), part(&open, "open")].into_iter().flatten().collect();
     let error = CliError::refused(format!("the run is not complete: {}", parts.join(", ")));
-    Err(error.hint("see why: rekindle status").hint("land what is there: rekindle land --partial"))
+    Err(error.code("not_complete").hint("see why: rekindle status").hint("land what is there: rekindle land --partial"))
 }
 
 fn title(state: &State) -> String {
@@ -192,7 +234,20 @@ fn title(state: &State) -> String {
 fn conflict(into: &str, branch: &str, files: &[String]) -> CliError {
     let named = files.iter().take(FILES_SHOWN).map(|file| one_line(file)).collect::<Vec<_>>().join(", ");
     let error = CliError::refused(format!("{into} and {branch} change the same lines: {named}"));
-    error.hint(format!("nothing was changed; merge it by hand: git merge {branch}"))
+    error.code("conflict").hint(format!("nothing was changed; merge it by hand: git merge {branch}"))
+}
+
+/// A landing that failed: what is left of it, and what to type.
+fn not_landed(work: &Work, error: git::Error) -> CliError {
+    let again = match error {
+        git::Error::HalfWritten { .. } => {
+            "free space there; then the same command puts the rest back and lands: rekindle land"
+        }
+        _ if work.landing_is_open() => "the same command finishes it or puts everything back: rekindle land",
+        git::Error::NoRoom { .. } => "nothing was changed; free space there, then: rekindle land",
+        _ => "nothing was changed: your branch and your files are as they were",
+    };
+    CliError::from(error).hint(again)
 }
 
 /// The branch of the person's own that it comes into.
@@ -281,7 +336,7 @@ fn proven_anew(context: &Context, state: &State, work: &Work, ready: &Ready, int
             let message = format!("a check fails on the merged files: {}", one_line(&command));
             let error =
                 CliError::refused(message).hint(format!("nothing was changed: {into} and your checkout are unchanged"));
-            Err(error.hint("look at both: rekindle diff"))
+            Err(error.code("check_failed").hint("look at both: rekindle diff"))
         }
     }
 }
@@ -301,29 +356,25 @@ enum Proof {
 fn prove(context: &Context, state: &State, work: &Work, commit: &str) -> Result<Proof> {
     let config =
         Config::load(&Sources { file: context.project.config.as_deref(), ..Sources::default() }.with_environment())?;
-    let mut commands: Vec<String> = Vec::new();
     let plan = state.present_plan();
     let planned = plan.iter().flat_map(|plan| &plan.tasks);
     let complete = |id| state.tasks.get(id).is_some_and(|task| task.state == TaskState::Complete);
-    for command in planned.filter(|task| complete(&task.id)).flat_map(|task| &task.accept) {
-        if !commands.contains(command) {
-            commands.push(command.clone());
-        }
-    }
-    if commands.is_empty() {
+    let planned = planned.filter(|task| complete(&task.id));
+    let checks = preflight::distinct(planned.map(|task| (task, state.environments_of(task))));
+    if checks.is_empty() {
         return Ok(Proof::Passed(0));
     }
-    context.ui.say(&format!("running {} on the merged files", counted(commands.len(), "check", "checks")));
+    context.ui.say(&format!("running {} on the merged files", counted(checks.len(), "check", "checks")));
     let fresh = work.trial(commit)?;
     let place = trial::Place::set_up(context, &config, &fresh.project)?;
-    for command in &commands {
-        let tried = place.run(command)?;
+    for check in &checks {
+        let (tried, command) = (place.run(check)?, &check.command);
         if !tried.passed() {
             return Ok(Proof::Failed { command: command.clone(), output: tried.output });
         }
         context.ui.say(&format!("passed {} in {}", one_line(command), elapsed(tried.took_ms)));
     }
-    Ok(Proof::Passed(commands.len()))
+    Ok(Proof::Passed(checks.len()))
 }
 
 /// Puts down where the result went. What the branch has stays, whatever becomes of the record.
@@ -359,5 +410,10 @@ fn told(args: &LandArgs, context: &Context, landed: LandedJson<'_>) -> Result<Ex
         false => format!("landed in {} as {}", landed.into, short_commit(landed.commit)),
     };
     context.ui.line(&paint.tone(Tone::Good, &words))?;
+    if let Some(revert) = &landed.reverted_by {
+        let revert = short_commit(revert);
+        context.ui.warn(&format!("{revert} took it back since: the files do not have it"));
+        context.ui.hint(&format!("take it again: git revert {revert}"));
+    }
     Ok(Exit::Success)
 }

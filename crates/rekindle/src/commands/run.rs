@@ -51,6 +51,9 @@ pub(crate) struct RunOptions {
     /// Do not replace agents that fail
     #[arg(long)]
     pub no_recover: bool,
+    /// Do not try the checks before the first agent starts
+    #[arg(long)]
+    pub no_preflight: bool,
     /// Run at most this many agents at once
     #[arg(long, value_name = "N")]
     pub max_agents: Option<String>,
@@ -69,7 +72,9 @@ impl RunOptions {
     /// What was said on the command line, as configuration.
     pub(crate) fn flags(&self) -> Vec<Flag> {
         let recover = self.no_recover.then(|| "false".to_owned());
+        let preflight = self.no_preflight.then(|| "false".to_owned());
         let given = [
+            ("run.preflight", "--no-preflight", preflight),
             ("run.max_agents", "--max-agents", self.max_agents.clone()),
             ("run.agent", "--agent", self.agent.clone()),
             ("run.recover", "--no-recover", recover),

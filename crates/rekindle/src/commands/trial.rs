@@ -1,14 +1,16 @@
-//! Checks tried in a fresh checkout that nobody works in: it is set up as a task's worktree is, and each command runs once, within its
-//! time, with nothing left behind.
+//! Checks tried in a fresh checkout that nobody works in: it is set up as a task's worktree is, and each command runs once, as in a
+//! run, within its time, with nothing left behind.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
+use rekindle_core::preflight::{self, Outcome, TryCheck};
 use rekindle_core::text::tail_bytes;
-use rekindle_engine::clock;
 use rekindle_engine::process::{self, Limits};
-use rekindle_engine::world::real::{bring, free_ports};
+use rekindle_engine::refusal::Trouble;
+use rekindle_engine::world::real::{CheckLine, CheckPlace, REMOVED, bring, changed_words, check_line, free_ports};
+use rekindle_engine::{clock, git};
 
 use super::Context;
 use crate::config::Config;
@@ -36,9 +38,12 @@ impl Tried {
         matches!(self.ended, Ok(Some(0)))
     }
 
-    /// The shell found no such command, or could not run it.
-    pub(crate) fn cannot_run(&self) -> bool {
-        matches!(self.ended, Ok(Some(126 | 127)))
+    /// What that says before any work is done.
+    pub(crate) fn outcome(&self) -> Outcome {
+        match self.ended {
+            Ok(code) => preflight::outcome(code, false, &self.output),
+            Err(Stopped) => Outcome::Slow,
+        }
     }
 
     /// How it ended, in words.
@@ -68,23 +73,42 @@ impl<'a> Place<'a> {
             error.hint("fix [worktree] in rekindle.toml")
         };
         let state = &context.project.state_dir;
-        bring(&context.project.root, state, dir, &wanted).map_err(failed)?;
+        bring(&context.project.root, state, dir, &wanted).map_err(|trouble| match trouble {
+            Trouble::Wrong(reason) => failed(reason),
+            Trouble::Refused(refusal) => CliError::internal(refusal.reason).hint(refusal.hint),
+        })?;
         let free = |many| free_ports(many, state, &BTreeSet::new()).map_err(|error| failed(error.to_string()));
         let port = (wanted.ports > 0).then(|| free(wanted.ports)).transpose()?;
         let place = Self { dir, config, port };
         if !wanted.setup.is_empty() {
             context.ui.say(&format!("set-up: {}", one_line(&wanted.setup)));
-            let tried = place.run(&wanted.setup)?;
+            let tried = place.run_at(&CheckPlace::default(), &wanted.setup)?;
             if !tried.passed() {
                 context.ui.say(&tried.output);
                 return Err(failed(format!("`{}` {}", one_line(&wanted.setup), tried.how())));
             }
         }
+        let changed: Vec<String> =
+            git::modified(dir).unwrap_or_default().iter().map(|path| path.display().to_string()).collect();
+        if !changed.is_empty() {
+            context.ui.warn(&one_line(&changed_words(&changed)));
+        }
         Ok(place)
     }
 
-    /// Runs one command. Fails when no shell can be started.
-    pub(crate) fn run(&self, command: &str) -> Result<Tried> {
+    /// Runs one check as a run does. Fails when it cannot be started.
+    pub(crate) fn run(&self, check: &TryCheck) -> Result<Tried> {
+        let (task, environment) = (Some(&check.task), check.environment.as_deref());
+        self.run_at(&CheckPlace { task, environment, port: None }, &check.command)
+    }
+
+    fn run_at(&self, place: &CheckPlace<'_>, command: &str) -> Result<Tried> {
+        let place = CheckPlace { port: self.port.map(|port| port.to_string()), ..place.clone() };
+        let line = check_line(&self.config.programs().environments, &place, command).map_err(CliError::usage)?;
+        self.run_line(line, command)
+    }
+
+    fn run_line(&self, CheckLine { argv, env }: CheckLine, command: &str) -> Result<Tried> {
         let limits = Limits {
             within_ms: self.config.check_timeout_ms(),
             out_max: OUTPUT_BYTES,
@@ -94,8 +118,10 @@ impl<'a> Place<'a> {
         let began_ms = clock::boottime_ms();
         // Both streams in the order in which they were written.
         let mut shell = Command::new("/bin/sh");
-        shell.args(["-c", "exec 2>&1; eval \"$0\"", command]).current_dir(self.dir);
-        shell.envs(self.port.map(|port| ("REKINDLE_PORT_BASE", port.to_string())));
+        shell.args(["-c", "exec 2>&1; exec \"$@\"", "sh"]).args(argv).current_dir(self.dir).envs(env);
+        for name in REMOVED {
+            shell.env_remove(name);
+        }
         let (ended, said) = match process::run(&mut shell, &[], &limits) {
             Ok(ended) => (Ok(ended.status.code()), ended.out),
             Err(process::Error::TimedOut { out } | process::Error::TooMuch { out }) => (Err(Stopped), out),
@@ -112,7 +138,7 @@ impl Drop for Place<'_> {
         let teardown = self.config.programs().worktree.teardown;
         if !teardown.is_empty() {
             // The checkout goes whatever it says.
-            let _said = self.run(&teardown);
+            let _said = self.run_at(&CheckPlace::default(), &teardown);
         }
     }
 }

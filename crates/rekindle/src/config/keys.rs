@@ -107,6 +107,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("run.isolation", Shape::OneOf(&["auto", "worktree", "shared"]), "auto"),
     key("run.log_context_lines", Shape::Count { min: 0, max: 100_000 }, "200"),
     key("run.recover", Shape::Switch, "true"),
+    key("run.preflight", Shape::Switch, "true"),
     key("worktree.setup", Shape::Text, ""),
     key("worktree.teardown", Shape::Text, ""),
     key("worktree.copy", Shape::Names, ""),

@@ -1,10 +1,12 @@
 //! What reviewers, environments, health commands, parts, merges and allowances bring, in words.
 
 use rekindle_core::event::{
-    Added, Body, Cleaned, ClockSeen, EnvironmentsDiffer, HealthSeen, MachineEvent, ReviewEvent, UsageLeft,
+    Added, Body, Cleaned, ClockSeen, EnvironmentsDiffer, HealthSeen, MachineEvent, PreflightSeen, ReviewEvent, UsageLeft,
 };
+use rekindle_core::preflight::Outcome;
 use rekindle_core::review::{DisagreementType, GivenVerdict, Rework, ReworkSource, Stage, Verdict};
 use rekindle_core::size;
+use rekindle_core::text::counted;
 use rekindle_core::time::Time;
 
 use super::Parts;
@@ -63,7 +65,12 @@ pub(super) fn tell_machine(fact: &MachineEvent, now: Time) -> Parts {
         }
         MachineEvent::SetupStarted { command } => ("SET UP", Tone::Dim, one_line(command)),
         MachineEvent::SetupFinished { took_ms } => ("SET UP", Tone::Dim, format!("finished in {}", elapsed(*took_ms))),
-        MachineEvent::SetupFailed { reason } => ("SETUP FAILED", Tone::Error, reason.clone()),
+        MachineEvent::SetupFailed { reason, .. } => ("SETUP FAILED", Tone::Error, reason.clone()),
+        MachineEvent::SetupRetried { .. } => ("SET UP", Tone::Dim, "it is tried again".to_owned()),
+        MachineEvent::PreflightOrdered {} => {
+            ("PREFLIGHT", Tone::Dim, "every check is tried once before the first agent starts".to_owned())
+        }
+        MachineEvent::Preflight(seen) => preflight(seen),
         MachineEvent::Cleaned(cleaned) => ("CLEANED", Tone::Dim, cleaned_words(cleaned)),
         MachineEvent::HealthOrdered {} => ("HEALTH", Tone::Dim, "the plan's health commands are run".to_owned()),
         MachineEvent::HealthChecked(seen) => health(seen),
@@ -88,6 +95,32 @@ fn cleaned_words(cleaned: &Cleaned) -> String {
     let given_up = if cleaned.discarded { ", given up by the operator" } else { "" };
     let freed = if cleaned.bytes > 0 { format!("; {} freed", size::format(cleaned.bytes)) } else { String::new() };
     format!("{}{of}{freed}{given_up}", parts.join(", "))
+}
+
+fn preflight(seen: &PreflightSeen) -> Parts {
+    let named = |outcome: Outcome| -> Vec<String> {
+        seen.with(outcome).map(|check| format!("`{}`", one_line(&check.command))).collect()
+    };
+    let mut parts =
+        vec![format!("{} tried in {}", counted(seen.checks.len(), "check", "checks"), elapsed(seen.took_ms))];
+    let kinds = [
+        (Outcome::CannotRun, "cannot run"),
+        (Outcome::Passes, "passing before any work is done, and so proving nothing"),
+        (Outcome::MayCome, "calling a file that is not there yet"),
+    ];
+    for (outcome, words) in kinds {
+        let commands = named(outcome);
+        if !commands.is_empty() {
+            parts.push(format!("{words}: {}", commands.join(", ")));
+        }
+    }
+    parts.extend(seen.problem.as_ref().map(|problem| one_line(problem)));
+    let tone = match () {
+        () if seen.question.is_some() => Tone::Error,
+        () if parts.len() > 1 => Tone::Warning,
+        () => Tone::Dim,
+    };
+    ("PREFLIGHT", tone, parts.join("; "))
 }
 
 fn verdict(given: &GivenVerdict) -> Parts {

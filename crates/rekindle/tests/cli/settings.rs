@@ -28,6 +28,7 @@ fn every_value_is_shown_with_where_it_came_from() {
     out| run.isolation                 "auto"                   default
     out| run.log_context_lines         200                      default
     out| run.recover                   true                     default
+    out| run.preflight                 true                     default
     out| worktree.setup                ""                       default
     out| worktree.teardown             ""                       default
     out| worktree.copy                 []                       default

@@ -1,7 +1,7 @@
 //! Acceptance checks, run by rekindle itself: each under a shim of its own, with a time limit, bounded output and nothing
 //! left behind. A coordinator that is killed meanwhile leaves a check that ends by itself; the next one runs it again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -10,11 +10,13 @@ use std::time::Duration;
 use rekindle_core::event::UsageLeft;
 use rekindle_core::ids::{Epoch, TaskId};
 use rekindle_core::input::Refused;
+use rekindle_core::preflight::TryCheck;
 use rekindle_core::refusal::Refusal;
 use rekindle_core::report::{CheckResult, Evidence, HealthResult};
 use rekindle_shim::bundle::{self, Bundle, ExitRecord, Output, Spec, Stdin, VERSION};
 use rekindle_shim::{EXIT_SPEC, clock};
 
+use super::check_line::{CheckPlace, REMOVED, check_line};
 use super::{Shared, allowance, disk, open_plain};
 use crate::agents;
 use crate::caps;
@@ -94,9 +96,18 @@ fn run(shared: &Shared, order: &CheckOrder) -> Result<Option<Evidence>, Refusal>
             return refused.map(|()| Some(Evidence { checks, ..Evidence::default() }));
         }
     };
-    shared.set_up(order.workspace.as_deref(), &dir, &order.task, super::setup::Moment::Checks)?;
+    let set_up = shared.set_up(order.workspace.as_deref(), &dir, &order.task, super::setup::Moment::Checks);
+    set_up.map_err(|trouble| shared.not_set_up(&order.task, trouble))?;
     let (label, dir) = (label.as_str(), dir.as_path());
-    let at = |environment| At { place: &place, label, epoch: order.epoch, task: Some(&order.task), environment, dir };
+    let at = |environment| At {
+        place: &place,
+        label,
+        epoch: order.epoch,
+        task: Some(&order.task),
+        environment,
+        dir,
+        key: None,
+    };
     let before = shared.untracked(order);
     let checks = matrix(order).map(|(environment, command)| run_one(shared, &at(environment), command, None));
     let checks = checks.collect::<Result<Vec<_>, _>>()?;
@@ -115,11 +126,26 @@ fn run(shared: &Shared, order: &CheckOrder) -> Result<Option<Evidence>, Refusal>
 
 /// Every command of an order in every environment.
 pub(super) fn matrix(order: &CheckOrder) -> impl Iterator<Item = (Option<&str>, &str)> {
-    let everywhere: Vec<Option<&str>> = match order.environments.as_slice() {
-        [] => vec![None],
-        named => named.iter().map(|name| Some(name.as_str())).collect(),
-    };
-    everywhere.into_iter().flat_map(|place| order.commands.iter().map(move |command| (place, command.as_str())))
+    rekindle_core::preflight::matrix(&order.environments, &order.commands)
+}
+
+/// Tries one check in a checkout of its own.
+pub(super) fn run_try(
+    shared: &Shared,
+    key: &str,
+    check: &TryCheck,
+    dir: &Path,
+    left_ms: u64,
+) -> Result<CheckResult, Refusal> {
+    let place = shared.state_dir.join("checks").join(key);
+    let _made_or_there = super::make_dir(&place);
+    end_leftovers(&place);
+    let (task, environment) = (Some(&check.task), check.environment.as_deref());
+    let at = At { place: &place, label: key, epoch: Epoch(0), task, environment, dir, key: Some(key) };
+    let result = run_one(shared, &at, &check.command, Some(left_ms));
+    // What it printed is in the answer.
+    remove_ended(&place);
+    result
 }
 
 /// Runs one check of a task before anybody works on it, for as long as is left.
@@ -134,7 +160,8 @@ pub(super) fn run_before(
     let place = shared.state_dir.join("checks").join(&label);
     let _made_or_there = super::make_dir(&place);
     end_leftovers(&place);
-    let at = At { place: &place, label: &label, epoch: order.epoch, task: Some(&order.task), environment, dir };
+    let at =
+        At { place: &place, label: &label, epoch: order.epoch, task: Some(&order.task), environment, dir, key: None };
     run_one(shared, &at, command, Some(left_ms))
 }
 
@@ -144,12 +171,12 @@ pub(super) fn run_in(
     place: &Path,
     label: &str,
     (task, epoch): (&TaskId, Epoch),
-    dir: &Path,
+    (dir, limit_ms): (&Path, Option<u64>),
     command: &str,
 ) -> Result<CheckResult, Refusal> {
     let _made_or_there = super::make_dir(place);
     end_leftovers(place);
-    run_one(shared, &At { place, label, epoch, task: Some(task), environment: None, dir }, command, None)
+    run_one(shared, &At { place, label, epoch, task: Some(task), environment: None, dir, key: None }, command, limit_ms)
 }
 
 /// Runs the plan's health commands beside the driver, unless they run already.
@@ -160,7 +187,7 @@ pub(super) fn health_in_background(shared: &Arc<Shared>, commands: &[String]) ->
         let _made_or_there = super::make_dir(&place);
         end_leftovers(&place);
         let dir = &shared.workspace;
-        let at = At { place: &place, label: "health", epoch: Epoch(0), task: None, environment: None, dir };
+        let at = At { place: &place, label: "health", epoch: Epoch(0), task: None, environment: None, dir, key: None };
         let results = commands.iter().map(|command| run_one(shared, &at, command, None));
         Ok(Some(Message::HealthChecked { results: results.collect::<Result<_, _>>()? }))
     })
@@ -174,11 +201,12 @@ pub(super) fn usage_in_background(shared: &Arc<Shared>) {
         let _made_or_there = super::make_dir(&place);
         end_leftovers(&place);
         let dir = &worker.workspace;
-        let at = At { place: &place, label: "usage", epoch: Epoch(0), task: None, environment: None, dir };
+        let at = At { place: &place, label: "usage", epoch: Epoch(0), task: None, environment: None, dir, key: None };
         let dir = at.next_bundle();
-        let mut spec = at.spec(&worker, dir.0, &worker.programs.usage);
-        spec.deadline_ms = spec.deadline_ms.map(|limit| limit.min(USAGE_MS));
-        let asked = run_spec(&worker, &dir.1, &spec);
+        let asked = at.spec(&worker, dir.0, &worker.programs.usage).map_err(Trouble::Wrong).and_then(|mut spec| {
+            spec.deadline_ms = spec.deadline_ms.map(|limit| limit.min(USAGE_MS));
+            run_spec(&worker, &dir.1, &spec)
+        });
         let said = asked.ok().filter(|record| record.code == Some(0)).map(|_| tail(&dir.1.join(bundle::OUT)));
         let left = said.as_deref().and_then(allowance::read);
         // It is asked every minute: what has answered is not kept.
@@ -232,6 +260,8 @@ struct At<'a> {
     task: Option<&'a TaskId>,
     environment: Option<&'a str>,
     dir: &'a Path,
+    /// The workspace whose ports it has, where the directory does not tell.
+    key: Option<&'a str>,
 }
 
 impl At<'_> {
@@ -242,58 +272,42 @@ impl At<'_> {
         (number, self.place.join(format!("{number:06}")))
     }
 
-    fn spec(&self, shared: &Shared, number: usize, command: &str) -> Spec {
-        let removed = ["REKINDLE_TOKEN", "REKINDLE_SOCKET", "REKINDLE_BUNDLE"];
+    fn spec(&self, shared: &Shared, number: usize, command: &str) -> Result<Spec, String> {
         let nonce = shared.tokens.check_nonce(self.label, self.epoch, number);
-        let prefix = self.environment.and_then(|name| shared.programs.environments.get(name));
-        let shell = in_shell(prefix.map_or(&[], Vec::as_slice), command);
-        let mut env = BTreeMap::from([("REKINDLE_NONCE".to_owned(), nonce.clone())]);
-        env.extend(self.task.map(|task| ("REKINDLE_TASK".to_owned(), task.to_string())));
-        env.extend(shared.port_variables(shared.key_of(self.dir).as_deref()));
-        env.extend(self.environment.map(|name| ("REKINDLE_ENVIRONMENT".to_owned(), name.to_owned())));
-        Spec {
+        let key = self.key.map(str::to_owned).or_else(|| shared.key_of(self.dir));
+        let port = shared.port_of(key.as_deref()).map(|port| port.to_string());
+        let place = CheckPlace { task: self.task, environment: self.environment, port };
+        let line = check_line(&shared.programs.environments, &place, command)?;
+        let mut env = line.env;
+        env.insert("REKINDLE_NONCE".to_owned(), nonce.clone());
+        Ok(Spec {
             version: VERSION,
             run: shared.tokens.run().to_owned(),
             attempt: format!("check-{}-{number}", self.label),
             epoch: self.epoch.0,
             nonce,
-            argv: prefix.into_iter().flatten().cloned().chain(shell).collect(),
+            argv: line.argv,
             cwd: self.dir.to_owned(),
             env,
-            env_remove: removed.iter().map(|name| (*name).to_owned()).collect(),
+            env_remove: REMOVED.iter().map(|name| (*name).to_owned()).collect(),
             stdin: Stdin::Null,
             output: Output::Capped { bytes: OUTPUT_BYTES },
             deadline_ms: Some(shared.programs.check_timeout_ms),
             stop: agents::ladder(shared.stop_grace_ms),
             caps: Some(shared.programs.caps.for_checks()),
-        }
-    }
-}
-
-/// The words that run a command behind a prefix. A remote shell splits its words once more: there they are quoted.
-fn in_shell(prefix: &[String], command: &str) -> Vec<String> {
-    let shell = ["/bin/sh", "-c", command];
-    let remote = prefix.first().and_then(|program| Path::new(program).file_name()).is_some_and(|name| name == "ssh");
-    match remote {
-        true => shell.map(|word| format!("'{}'", word.replace('\'', "'\\''"))).to_vec(),
-        false => shell.map(str::to_owned).to_vec(),
+        })
     }
 }
 
 /// Runs one command; a refusal means that the machine had no room to begin it.
 fn run_one(shared: &Shared, at: &At<'_>, command: &str, limit_ms: Option<u64>) -> Result<CheckResult, Refusal> {
     let (number, dir) = at.next_bundle();
-    let known = at.environment.is_none_or(|name| shared.programs.environments.contains_key(name));
-    let ran = match known {
-        true => {
-            let mut spec = at.spec(shared, number, command);
+    let ran = match at.spec(shared, number, command) {
+        Ok(mut spec) => {
             spec.deadline_ms = spec.deadline_ms.map(|own| own.min(limit_ms.unwrap_or(own)));
             run_spec(shared, &dir, &spec)
         }
-        false => {
-            let name = at.environment.unwrap_or_default();
-            Err(Trouble::Wrong(format!("there is no [environments.{name}] in rekindle.toml")))
-        }
+        Err(unknown) => Err(Trouble::Wrong(unknown)),
     };
     let mut result = match ran {
         Ok(record) => result_of(&dir, command, &record),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use rekindle_core::brief;
-use rekindle_core::ids::AttemptId;
+use rekindle_core::ids::{AttemptId, TaskId};
 use rekindle_core::input::Refused;
 use rekindle_core::refusal::Refusal;
 use rekindle_shim::bundle::{Output, Spec, VERSION};
@@ -83,12 +83,12 @@ impl Launches {
         &self,
         attempt: AttemptId,
         place: Option<PathBuf>,
-        set_up: impl FnOnce() -> Result<(), Refusal>,
-    ) -> Result<(), Refusal> {
+        set_up: impl FnOnce() -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
         let stopped = || {
             let unwanted = self.unwanted.lock().unwrap_or_else(PoisonError::into_inner).contains(&attempt);
             let reason = "it was stopped while its worktree was set up".to_owned();
-            if unwanted { Err(Refusal { reason, hint: String::new() }) } else { Ok(()) }
+            if unwanted { Err(Trouble::Refused(Refusal { reason, hint: String::new() })) } else { Ok(()) }
         };
         let mut under_way = self.setting_up.lock().unwrap_or_else(PoisonError::into_inner);
         under_way.extend(place.map(|place| (attempt, place)));
@@ -146,8 +146,11 @@ pub(super) fn in_background(shared: &Arc<Shared>, order: LaunchOrder) -> Admissi
         worker.launches.end(attempt);
         let message = match launched {
             Ok(()) => return,
-            Err(Trouble::Refused(refusal)) => Message::Refused { what: Refused::Attempt(attempt), refusal },
-            Err(Trouble::Wrong(reason)) => Message::NotStarted { attempt, reason },
+            Err(NotLaunched::Trouble(Trouble::Refused(refusal))) => {
+                Message::Refused { what: Refused::Attempt(attempt), refusal }
+            }
+            Err(NotLaunched::Trouble(Trouble::Wrong(reason))) => Message::NotStarted { attempt, reason },
+            Err(NotLaunched::NotSetUp { task, reason }) => Message::SetupFailed { attempt, task, reason },
         };
         let _leaving = worker.messages.send(message);
     });
@@ -156,19 +159,30 @@ pub(super) fn in_background(shared: &Arc<Shared>, order: LaunchOrder) -> Admissi
     Admission::Refused(refusal::words(refusal::errno_of(&error), &shared.state_dir))
 }
 
+/// Why an attempt was not started.
+enum NotLaunched {
+    Trouble(Trouble),
+    /// Its worktree could not be set up.
+    NotSetUp {
+        task: TaskId,
+        reason: String,
+    },
+}
+
+impl<T: Into<Trouble>> From<T> for NotLaunched {
+    fn from(trouble: T) -> Self {
+        Self::Trouble(trouble.into())
+    }
+}
+
 /// Starts an attempt. An error means that no process was started: whoever may live is watched instead.
-fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), Trouble> {
+fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), NotLaunched> {
     let _turn = shared.launches.take_turn(pressure::is_tight(), pressure::memory)?;
     let (adapter, program) = shared.adapter(&order.cli).ok_or_else(|| format!("there is no [agents.{}]", order.cli))?;
     let workspace = take_place(shared, &mut order).map_err(|reason| {
         refusal::in_text(&reason, &shared.workspace).map_or(Trouble::Wrong(reason), Trouble::Refused)
     })?;
-    if let Some(task) = order.tasks.first() {
-        let key = order.workspace.as_deref();
-        let place = key.map(|key| shared.setup_place(key));
-        let set_up = || shared.set_up(key, &workspace, task, Moment::Launch);
-        shared.launches.while_wanted(order.attempt, place, set_up).map_err(Trouble::Refused)?;
-    }
+    set_up(shared, &order, &workspace)?;
     let prompt = prompt_of(&order);
     let dir = shared.bundle(order.attempt);
     if dir.to_str().is_none() && adapter.traits(program).mcp {
@@ -225,7 +239,23 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), Trouble> {
         baseline::take(shared, order.attempt, &order.baselines);
     }
     let launched = shared.launcher.launch_prepared(&dir, &spec, Some(launch.input.as_bytes()), prepare);
-    watch_over(shared, order.attempt, launched)
+    Ok(watch_over(shared, order.attempt, launched)?)
+}
+
+/// Sets the worktree of an attempt up, unless a person said to go on without.
+fn set_up(shared: &Shared, order: &LaunchOrder, workspace: &Path) -> Result<(), NotLaunched> {
+    let Some(task) = order.tasks.first() else { return Ok(()) };
+    let key = order.workspace.as_deref();
+    if !order.set_up {
+        shared.leave_set_up(key);
+        return Ok(());
+    }
+    let place = key.map(|key| shared.setup_place(key));
+    let set_up = || shared.set_up(key, workspace, task, Moment::Launch);
+    shared.launches.while_wanted(order.attempt, place, set_up).map_err(|trouble| match trouble {
+        Trouble::Wrong(reason) => NotLaunched::NotSetUp { task: task.clone(), reason },
+        refused => refused.into(),
+    })
 }
 
 /// Watches whatever a launch began. Only what provably began nothing is an error.

@@ -15,10 +15,18 @@ use rekindle_shim::atomic;
 
 use super::{Shared, checks};
 use crate::git;
+use crate::pressure;
+use crate::refusal::{self, Trouble};
 use crate::world::Message;
 
 /// Beside the worktree's git directory: the hash of what it was last set up from.
 const MARK: &str = "rekindle-setup";
+
+/// The mark of a worktree that a person left without its set-up. It is no hash.
+const LEFT_OUT: &[u8] = b"left out";
+
+/// Changed files that a warning names.
+const NAMED_MAX: usize = 5;
 
 /// In the state directory: the ports of each workspace.
 const PORTS: &str = "ports.json";
@@ -85,8 +93,8 @@ pub(super) enum Moment {
 }
 
 impl Shared {
-    /// Brings what a worktree lacks. A refusal says what failed and what to do; nothing was started then.
-    pub(super) fn set_up(&self, key: Option<&str>, dir: &Path, task: &TaskId, moment: Moment) -> Result<(), Refusal> {
+    /// Brings what a worktree lacks. What the machine refuses is told from what is wrong with the project; nothing was started either way.
+    pub(super) fn set_up(&self, key: Option<&str>, dir: &Path, task: &TaskId, moment: Moment) -> Result<(), Trouble> {
         let (Some(key), Some(work)) = (key, &self.work) else { return Ok(()) };
         let wanted = &self.programs.worktree;
         let include = std::fs::read_to_string(self.workspace.join(INCLUDE_FILE)).unwrap_or_default();
@@ -102,30 +110,92 @@ impl Shared {
         }
         // What a set-up brings is no agent's work, whether it succeeds or not.
         let before = work.untracked(key).ok();
-        let done = self.bring_all(key, dir, task, wanted);
+        let changed = git::modified(dir).unwrap_or_default();
+        if !wanted.setup.is_empty() {
+            self.tell_setup(task, SetupSeen::Started { command: wanted.setup.clone() });
+        }
+        let done = self.bring_all(key, dir, task, None);
         if let Some(before) = before {
             let _merged_with_the_rest = work.made_by_checks(key, &before, git::Beside::Nobody);
         }
-        done.and_then(|()| work.put_beside(key, MARK, hash.as_bytes()).map_err(|error| error.to_string()))
-            .map_err(|reason| self.setup_failed(task, reason))
+        let took_ms = done.map_err(|trouble| self.by_want(dir, trouble))?;
+        if !wanted.setup.is_empty() {
+            self.tell_setup(task, SetupSeen::Finished { took_ms });
+        }
+        self.warn_of_changes(dir, task, &changed);
+        work.put_beside(key, MARK, hash.as_bytes()).map_err(|error| self.by_want(dir, error.to_string().into()))
     }
 
-    fn setup_failed(&self, task: &TaskId, reason: String) -> Refusal {
-        self.tell_setup(task, SetupSeen::Failed { reason: reason.clone() });
-        let hint = "fix [worktree] in rekindle.toml, or what it runs; the set-up is retried automatically".to_owned();
+    /// A person said to go on without it: neither agents nor checks wait for it there.
+    pub(super) fn leave_set_up(&self, key: Option<&str>) {
+        if let (Some(key), Some(work)) = (key, &self.work) {
+            // Without the mark the checks try it: they say so where it fails.
+            let _tried_by_checks = work.put_beside(key, MARK, LEFT_OUT);
+        }
+    }
+
+    /// A set-up that fails on a machine without room says nothing about the project.
+    fn by_want(&self, dir: &Path, trouble: Trouble) -> Trouble {
+        let Trouble::Wrong(reason) = trouble else { return trouble };
+        let said = refusal::in_text(&reason, dir);
+        let want = said.or_else(|| pressure::look(dir)).or_else(|| pressure::look(&self.state_dir));
+        want.map_or(Trouble::Wrong(reason), Trouble::Refused)
+    }
+
+    /// A set-up that fails before checks: they wait, as for the machine.
+    pub(super) fn not_set_up(&self, task: &TaskId, trouble: Trouble) -> Refusal {
+        let (reason, hint) = match trouble {
+            Trouble::Refused(refusal) => (refusal.reason, refusal.hint),
+            Trouble::Wrong(reason) => {
+                self.tell_setup(task, SetupSeen::Failed { reason: reason.clone() });
+                let hint = "fix [worktree] in rekindle.toml, or what it runs; the set-up is retried automatically";
+                (reason, hint.to_owned())
+            }
+        };
         Refusal { reason: format!("the set-up of the worktree of {task} failed: {reason}"), hint }
     }
 
-    fn bring_all(&self, key: &str, dir: &Path, task: &TaskId, wanted: &Worktree) -> Result<(), String> {
-        bring(&self.workspace, &self.state_dir, dir, wanted)?;
-        self.take_ports(key).map_err(|error| format!("no ports: {error}"))?;
-        if wanted.setup.is_empty() {
-            return Ok(());
+    /// Says which files of git's a set-up has changed: they become part of the task's commit.
+    fn warn_of_changes(&self, dir: &Path, task: &TaskId, before: &BTreeSet<PathBuf>) {
+        let after = git::modified(dir).unwrap_or_default();
+        let new: Vec<String> =
+            after.difference(before).take(NAMED_MAX).map(|path| path.display().to_string()).collect();
+        if !new.is_empty() {
+            self.note(Some(task), "setup_changed_files", changed_words(&new));
         }
-        self.tell_setup(task, SetupSeen::Started { command: wanted.setup.clone() });
-        let took_ms = self.run_setup(key, dir, task, &wanted.setup).map_err(|refusal| refusal.reason)??;
-        self.tell_setup(task, SetupSeen::Finished { took_ms });
-        Ok(())
+    }
+
+    /// Copies, links, takes ports and runs the command. Returns how long the command took.
+    pub(super) fn bring_all(
+        &self,
+        key: &str,
+        dir: &Path,
+        task: &TaskId,
+        limit_ms: Option<u64>,
+    ) -> Result<u64, Trouble> {
+        let wanted = &self.programs.worktree;
+        bring(&self.workspace, &self.state_dir, dir, wanted)?;
+        self.take_ports(key).map_err(|error| match Trouble::of(&error, &self.state_dir) {
+            Trouble::Wrong(reason) => Trouble::Wrong(format!("no ports: {reason}")),
+            refused => refused,
+        })?;
+        if wanted.setup.is_empty() {
+            return Ok(0);
+        }
+        match self.run_setup(key, (dir, limit_ms), task, &wanted.setup) {
+            Ok(ran) => ran.map_err(Trouble::Wrong),
+            Err(refusal) => Err(Trouble::Refused(refusal)),
+        }
+    }
+
+    /// Ends what a set-up began in a checkout that goes.
+    pub(super) fn clear_away(&self, key: &str, dir: &Path) {
+        let command = &self.programs.worktree.teardown;
+        if let (false, Ok(task)) = (command.is_empty(), TaskId::new("preflight")) {
+            // The checkout goes whatever it says.
+            let _said = self.run_setup(key, (dir, None), &task, command);
+        }
+        self.give_ports_back(key);
     }
 
     /// Runs the teardown of a worktree that is about to be removed. A failure is recorded, and the worktree is removed all the same.
@@ -134,7 +204,7 @@ impl Shared {
         if !command.is_empty() {
             // Whoever wants it after all sets it up again.
             let _mark_goes = self.work.as_ref().map(|work| work.put_beside(key, MARK, b""));
-            let ran = self.run_setup(key, dir, task, command);
+            let ran = self.run_setup(key, (dir, None), task, command);
             if let Ok(Err(reason)) = ran {
                 self.note(Some(task), "teardown_failed", reason);
             }
@@ -152,9 +222,15 @@ impl Shared {
     }
 
     /// Runs a command of the set-up under a shim, as a check. Gives how long it took, or what it said.
-    fn run_setup(&self, key: &str, dir: &Path, task: &TaskId, command: &str) -> Result<Result<u64, String>, Refusal> {
+    fn run_setup(
+        &self,
+        key: &str,
+        at: (&Path, Option<u64>),
+        task: &TaskId,
+        command: &str,
+    ) -> Result<Result<u64, String>, Refusal> {
         let place = self.setup_place(key);
-        let result = checks::run_in(self, &place, &format!("setup-{key}"), (task, Epoch(0)), dir, command)?;
+        let result = checks::run_in(self, &place, &format!("setup-{key}"), (task, Epoch(0)), at, command)?;
         if result.passed {
             return Ok(Ok(result.took_ms));
         }
@@ -170,8 +246,11 @@ impl Shared {
 
     /// What agents, checks and set-up of a workspace are told of its ports.
     pub(super) fn port_variables(&self, key: Option<&str>) -> Option<(String, String)> {
-        let base = *self.ports().get(key?)?;
-        Some(("REKINDLE_PORT_BASE".to_owned(), base.to_string()))
+        self.port_of(key).map(|base| ("REKINDLE_PORT_BASE".to_owned(), base.to_string()))
+    }
+
+    pub(super) fn port_of(&self, key: Option<&str>) -> Option<u16> {
+        self.ports().get(key?).copied()
     }
 
     fn ports(&self) -> BTreeMap<String, u16> {
@@ -221,23 +300,38 @@ pub fn free_ports(many: u16, state: &Path, used: &BTreeSet<u16>) -> io::Result<u
 }
 
 /// Copies and links what a worktree lacks from the project. The project's state stays where it is, and so does what git has: a file
-/// that an agent changed or deleted is its work. Fails with what could not be brought.
-pub fn bring(project: &Path, state: &Path, dir: &Path, wanted: &Worktree) -> Result<(), String> {
+/// that an agent changed or deleted is its work. Fails with what could not be brought, or with what the machine lacked for it.
+pub fn bring(project: &Path, state: &Path, dir: &Path, wanted: &Worktree) -> Result<(), Trouble> {
     let include = std::fs::read_to_string(project.join(INCLUDE_FILE)).unwrap_or_default();
     let included = git::ignored_matching(project, &include).map_err(|error| error.to_string())?;
     let tracked = git::tracked(project).map_err(|error| error.to_string())?;
     let state = state.canonicalize().unwrap_or_else(|_| state.to_owned());
     let mut bringing = Bringing { project, state, tracked, left: FILES_MAX };
+    let failed = |what: &str, path: &Path, error: &io::Error| match Trouble::of(error, dir) {
+        Trouble::Wrong(reason) => Trouble::Wrong(format!("cannot {what} {}: {reason}", path.display())),
+        Trouble::Refused(Refusal { reason, hint }) => {
+            let reason = format!("cannot {what} {} into a worktree: {reason}", path.display());
+            Trouble::Refused(Refusal { reason, hint })
+        }
+    };
     for path in wanted.copy.iter().map(PathBuf::from).chain(included) {
         let path = inside(&path)?;
-        bringing.copy(&path, &dir.join(&path)).map_err(|error| format!("cannot copy {}: {error}", path.display()))?;
+        bringing.copy(&path, &dir.join(&path)).map_err(|error| failed("copy", &path, &error))?;
     }
     for path in &wanted.link {
         let path = inside(Path::new(path))?;
-        link(&project.join(&path), &dir.join(&path))
-            .map_err(|error| format!("cannot link {}: {error}", path.display()))?;
+        link(&project.join(&path), &dir.join(&path)).map_err(|error| failed("link", &path, &error))?;
     }
     Ok(())
+}
+
+/// What is said of a set-up that changed files which git has.
+pub fn changed_words(files: &[String]) -> String {
+    format!(
+        "the set-up changed files that git has ({}): they become part of the task's commit; use one that changes none, such as \
+         `npm ci` instead of `npm install`",
+        files.join(", ")
+    )
 }
 
 /// A hash of everything that a set-up depends on.
@@ -307,7 +401,8 @@ impl Bringing<'_> {
         if meta.is_symlink() {
             return std::os::unix::fs::symlink(std::fs::read_link(&from)?, to);
         }
-        std::fs::copy(&from, to).map(|_| ())
+        // A half of it would be taken for the whole by the next try.
+        std::fs::copy(&from, to).map(|_| ()).inspect_err(|_| drop(std::fs::remove_file(to)))
     }
 }
 

@@ -8,7 +8,7 @@ use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::report::Channel;
 use rekindle_core::review::{GivenVerdict, Stage, Verdict as Opinion};
 use rekindle_core::role::Role;
-use rekindle_core::state::{AttemptPhase, RunPhase, State, Task, TaskState};
+use rekindle_core::state::{AttemptPhase, Preflight, RunPhase, State, Task, TaskState};
 use rekindle_core::time::Time;
 use rekindle_engine::world::LaunchOrder;
 
@@ -245,6 +245,12 @@ impl Checkers {
         require(self.replayed.health.checking, Invariant::DurableFirst, || "health is looked at unasked".to_owned())
     }
 
+    /// Whether the checks were to be tried, which happens before anybody has begun.
+    pub fn allows_preflight(&self) -> Verdict {
+        let ordered = self.replayed.preparing.preflight == Preflight::Ordered;
+        require(ordered, Invariant::DurableFirst, || "checks are tried unasked".to_owned())
+    }
+
     /// Whether the user's command was to be asked.
     pub fn allows_usage(&self) -> Verdict {
         require(self.replayed.usage.asking, Invariant::DurableFirst, || "the allowance is asked for unasked".to_owned())
@@ -259,6 +265,7 @@ impl Checkers {
             wanted.extend(task.workflow.merging.as_ref().map(|_| Asked::Merge(id.clone(), task.epoch)));
         }
         wanted.extend(state.health.checking.then_some(Asked::Health));
+        wanted.extend((state.preparing.preflight == Preflight::Ordered).then_some(Asked::Preflight));
         wanted.extend(state.usage.asking.then_some(Asked::Usage));
         let forgotten = wanted.into_iter().find(|wanted| !asked.contains(wanted));
         require(forgotten.is_none(), Invariant::Outstanding, || format!("under way and not taken up: {forgotten:?}"))
@@ -311,6 +318,9 @@ impl Sim {
             }
             (Body::Machine(MachineEvent::HealthChecked(_)), None) => {
                 asked.remove(&Asked::Health);
+            }
+            (Body::Machine(MachineEvent::Preflight(_)), _) => {
+                asked.remove(&Asked::Preflight);
             }
             (Body::Machine(MachineEvent::UsageSeen(_)), _) => {
                 asked.remove(&Asked::Usage);

@@ -1,13 +1,14 @@
 //! `rekindle plan check --try`: every check of a plan, run once in a fresh worktree before anybody works. A check that cannot run there would
 //! cost every attempt; one that passes already proves nothing.
 
-use rekindle_core::plan::Plan;
+use rekindle_core::plan::{Plan, PlanTask};
+use rekindle_core::preflight::{self, Outcome};
 use rekindle_core::text::counted;
 use rekindle_engine::git::Repo;
 use serde::Serialize;
 
 use super::super::Context;
-use super::super::trial::{Place, Tried};
+use super::super::trial::Place;
 use crate::config::Config;
 use crate::error::{CliError, Result};
 use crate::ui::{Align, Table, Tone, elapsed, one_line};
@@ -16,9 +17,13 @@ use crate::ui::{Align, Table, Tone, elapsed, one_line};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct TriedJson {
     pub command: String,
+    /// The `[environments.NAME]` that it ran in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub environment: Option<String>,
     /// The tasks that have it.
     pub tasks: Vec<String>,
-    /// `fails`, as it should before the work; `passes` already; `cannot_run`: there is no such command; `stopped`: it took too long.
+    /// `fails`, as it should before the work; `passes` already; `cannot_run`: there is no such command; `may_come`: it calls a file of the
+    /// project that is not there, which the work may bring; `stopped`: it took too long.
     pub outcome: &'static str,
     pub code: Option<i32>,
     pub took_ms: u64,
@@ -28,15 +33,12 @@ pub(super) struct TriedJson {
 
 /// Tries every distinct check of the open tasks. Fails when there is no repository to make a worktree of, or its set-up fails.
 pub(super) fn all(context: &Context, config: &Config, plan: &Plan) -> Result<Vec<TriedJson>> {
-    let mut found: Vec<(String, Vec<String>)> = Vec::new();
-    for task in plan.tasks.iter().filter(|task| !task.done) {
-        for command in &task.accept {
-            match found.iter_mut().find(|(known, _)| known == command) {
-                Some((_, tasks)) => tasks.push(task.id.to_string()),
-                None => found.push((command.clone(), vec![task.id.to_string()])),
-            }
-        }
-    }
+    let open = || plan.tasks.iter().filter(|task| !task.done);
+    let environments = |task: &PlanTask| match task.environments.as_slice() {
+        [] => plan.settings.environments.clone().unwrap_or_default(),
+        named => named.to_vec(),
+    };
+    let found = preflight::distinct(open().map(|task| (task, environments(task))));
     let repo = Repo::of(&context.project.root)?;
     if !repo.has_commits()? {
         let error = CliError::usage("the repository has no commit yet, so there is nothing to make a worktree of");
@@ -47,20 +49,29 @@ pub(super) fn all(context: &Context, config: &Config, plan: &Plan) -> Result<Vec
     let fresh = repo.trial(&holder.path().canonicalize().map_err(failed)?.join("worktree"), "HEAD")?;
     let place = Place::set_up(context, config, &fresh.project)?;
     let mut tried = Vec::new();
-    for (command, tasks) in found {
-        let ran = place.run(&command)?;
-        let (outcome, code) = (outcome(&ran), ran.ended.ok().flatten());
-        tried.push(TriedJson { command, tasks, outcome, code, took_ms: ran.took_ms, output: ran.output });
+    for check in found {
+        let ran = place.run(&check)?;
+        let has = |task: &&PlanTask| {
+            let environments = environments(task);
+            preflight::matrix(&environments, &task.accept)
+                .any(|(environment, command)| environment == check.environment.as_deref() && command == check.command)
+        };
+        let tasks = open().filter(has).map(|task| task.id.to_string()).collect();
+        let outcome = word(ran.outcome());
+        let (code, took_ms) = (ran.ended.ok().flatten(), ran.took_ms);
+        let (command, environment) = (check.command, check.environment);
+        tried.push(TriedJson { command, environment, tasks, outcome, code, took_ms, output: ran.output });
     }
     Ok(tried)
 }
 
-fn outcome(ran: &Tried) -> &'static str {
-    match ran.ended {
-        _ if ran.passed() => "passes",
-        _ if ran.cannot_run() => "cannot_run",
-        Ok(_) => "fails",
-        Err(_) => "stopped",
+fn word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Passes => "passes",
+        Outcome::Fails => "fails",
+        Outcome::CannotRun => "cannot_run",
+        Outcome::MayCome => "may_come",
+        Outcome::Slow => "stopped",
     }
 }
 
@@ -78,6 +89,7 @@ pub(super) fn show(context: &Context, tried: &[TriedJson]) -> Result<bool> {
             "fails" => ("fails, as it should", Tone::Good),
             "passes" => ("passes already", Tone::Warning),
             "cannot_run" => ("cannot run", Tone::Error),
+            "may_come" => ("calls a file that is not there yet", Tone::Warning),
             _ => ("takes too long", Tone::Error),
         };
         table.row([

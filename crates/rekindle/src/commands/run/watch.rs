@@ -414,6 +414,7 @@ fn by_person(fact: &PersonEvent) -> bool {
 /// The same for what the machine, the allowance and budgets say.
 fn of_machine(fact: &MachineEvent) -> bool {
     match fact {
+        MachineEvent::Preflight(seen) => seen.is_notable(),
         MachineEvent::HealthChecked(seen) => seen.results.iter().any(|check| !check.passed),
         MachineEvent::SetupFailed { .. }
         | MachineEvent::BudgetNotice(_)
@@ -425,7 +426,9 @@ fn of_machine(fact: &MachineEvent) -> bool {
         | MachineEvent::StartsReleased {}
         | MachineEvent::BreakerOpened { .. } => true,
         MachineEvent::ClockMoved(_)
+        | MachineEvent::PreflightOrdered {}
         | MachineEvent::SetupStarted { .. }
+        | MachineEvent::SetupRetried { .. }
         | MachineEvent::SetupFinished { .. }
         | MachineEvent::HealthOrdered {}
         | MachineEvent::UsageAsked {}

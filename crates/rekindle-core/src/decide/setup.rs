@@ -1,0 +1,145 @@
+//! A worktree that could not be set up: the task pays nothing, a person is asked once for all tasks that meet it, and one of them
+//! tries again from time to time. A set-up that works withdraws the question.
+
+use super::{About, OpenStep, Reply, attempt, session};
+use crate::cause::Cause;
+use crate::event::{MachineEvent, PauseReason, PersonEvent};
+use crate::ids::{AttemptId, QuestionId, TaskId};
+use crate::input::SetupSeen;
+use crate::state::{RunPhase, State, TaskState};
+use crate::time::Time;
+
+/// Wait before the first try of our own: a registry that was busy answers again in a minute.
+const FIRST_MS: u64 = 60_000;
+
+/// Longest wait between two tries: whoever mends something without answering is noticed within this.
+const LONGEST_MS: u64 = 15 * 60_000;
+
+/// Doublings from the first wait to the longest.
+const DOUBLINGS: u32 = 4;
+
+/// The answers that mean something else than another try.
+pub const RETRY: &str = "try it again";
+pub const WITHOUT: &str = "go on without the set-up";
+pub const STOP: &str = "stop the run";
+
+/// A set-up began or ended: it is put on record.
+pub(super) fn seen(step: &mut OpenStep<'_>, task: &TaskId, seen: SetupSeen) -> Reply {
+    if !step.state.tasks.contains_key(task) {
+        return Reply::Already;
+    }
+    match seen {
+        SetupSeen::Started { command } => step.emit_task(task, MachineEvent::SetupStarted { command }),
+        SetupSeen::Finished { took_ms } => {
+            step.emit_task(task, MachineEvent::SetupFinished { took_ms });
+            withdraw(step);
+        }
+        SetupSeen::Failed { reason } => {
+            step.emit_task(task, MachineEvent::SetupFailed { reason, question: None, retry_at: None });
+        }
+    }
+    Reply::Accepted
+}
+
+/// The worktree of an attempt could not be set up, so that nothing of it was begun.
+pub(super) fn failed(step: &mut OpenStep<'_>, id: AttemptId, task: &TaskId, reason: String) -> Reply {
+    if !step.state.attempts.get(&id).is_some_and(crate::state::Attempt::is_live) {
+        return Reply::Already;
+    }
+    let wait = step.state.preparing.setup.as_ref();
+    let failures = wait.map_or(0, |wait| wait.failures);
+    let known = wait.map(|wait| wait.asked.question);
+    let retry_at = step.now.plus_ms((FIRST_MS << failures.min(DOUBLINGS)).min(LONGEST_MS));
+    let question = known.unwrap_or_else(|| ask(step, id, task, &reason));
+    let (question, retry_at) = (Some(question), Some(retry_at));
+    step.emit_task(task, MachineEvent::SetupFailed { reason: reason.clone(), question, retry_at });
+    attempt::end_once_proven(step, id, Cause::SetupFailed { reason }, false);
+    Reply::Accepted
+}
+
+fn ask(step: &mut OpenStep<'_>, id: AttemptId, task: &TaskId, reason: &str) -> QuestionId {
+    let text = format!(
+        "The set-up of the worktree of {task} failed: {reason}. Fix it ([worktree] in rekindle.toml, or what it runs), then answer \
+         `{RETRY}`. It is also tried again automatically."
+    );
+    let context = "tasks that need the set-up wait for this; no attempt is counted".to_owned();
+    let options = vec![RETRY.to_owned(), WITHOUT.to_owned(), STOP.to_owned()];
+    put(step, Some(id), task, (text, context, options))
+}
+
+/// Puts a question of rekindle's own down, with numbered options.
+pub(super) fn put(
+    step: &mut OpenStep<'_>,
+    id: Option<AttemptId>,
+    task: &TaskId,
+    (text, context, options): (String, String, Vec<String>),
+) -> QuestionId {
+    let question = QuestionId(step.state.last_question + 1);
+    let epoch = step.state.tasks.get(task).map(|task| task.epoch);
+    let about = About { attempt: id, task: Some(task.clone()), epoch };
+    let attempt = id.unwrap_or(AttemptId(0));
+    let numbered = |(at, option): (usize, &String)| format!("rekindle answer {question} {}   ({option})", at + 1);
+    let choices = options.iter().enumerate().map(numbered).collect();
+    let asked =
+        PersonEvent::QuestionAsked { id: question, attempt, text: text.clone(), options, context, takes_work: false };
+    step.emit(about, asked);
+    step.emit_task(task, PersonEvent::PersonAlerted { text, choices });
+    question
+}
+
+/// What a person's answer to a question about a set-up or about checks means for the run.
+pub(super) fn answered(step: &mut OpenStep<'_>, answer: &str) {
+    if answer.trim().eq_ignore_ascii_case(STOP) {
+        session::pause(step, PauseReason::Operator);
+    }
+}
+
+/// A set-up has worked: what was asked about it is over, and whoever waits may try.
+pub(super) fn withdraw(step: &mut OpenStep<'_>) {
+    let Some(id) = step.state.preparing.setup.as_ref().map(|wait| wait.asked.question) else { return };
+    // A question about a task that ended long ago is no longer known; those that wait for it are.
+    let asked = step.state.questions.get(&id);
+    let (attempt, task) = (asked.map(|question| question.attempt), asked.map(|question| question.task.clone()));
+    let about = About { attempt, task, epoch: None };
+    step.emit(about, PersonEvent::QuestionAnswered { id, answer: "withdrawn: the set-up works now".to_owned() });
+}
+
+/// An agent runs: the set-up that it tried again has worked.
+pub(super) fn started(step: &mut OpenStep<'_>, id: AttemptId) {
+    let retrying = step.state.preparing.setup.as_ref().and_then(|wait| wait.retrying.as_ref());
+    let holds = |task: &TaskId| step.state.tasks.get(task).is_some_and(|task| task.holder == Some(id));
+    if retrying.is_some_and(holds) {
+        withdraw(step);
+    }
+}
+
+/// When a set-up that failed is tried again.
+pub(super) fn retry_at(state: &State) -> Option<Time> {
+    let running = state.run.as_ref().is_some_and(|run| run.phase == RunPhase::Running);
+    state.preparing.setup.as_ref().map(|wait| wait.retry_at).filter(|_| running)
+}
+
+fn is_open(state: &State, task: &TaskId) -> bool {
+    state.tasks.get(task).is_some_and(|task| !task.state.is_terminal())
+}
+
+/// One of the tasks that wait tries it.
+pub(super) fn retry(step: &mut OpenStep<'_>) {
+    let Some(wait) = &step.state.preparing.setup else { return };
+    let waits = |id: &&TaskId| {
+        let task = step.state.tasks.get(*id);
+        task.is_some_and(|task| matches!(task.state, TaskState::Pending | TaskState::Blocked) && task.holder.is_none())
+    };
+    match wait.asked.tasks.iter().chain(&wait.retrying).find(waits).cloned() {
+        Some(task) => {
+            let again = step.now.plus_ms(LONGEST_MS);
+            step.emit_task(&task, MachineEvent::SetupRetried { retry_at: again });
+        }
+        // Somebody is trying it.
+        None if wait.retrying.as_ref().is_some_and(|task| is_open(step.state, task)) => {
+            step.emit_run(MachineEvent::SetupRetried { retry_at: step.now.plus_ms(LONGEST_MS) });
+        }
+        // Nobody needs it any more.
+        None => withdraw(step),
+    }
+}
