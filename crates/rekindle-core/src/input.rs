@@ -11,6 +11,7 @@ use crate::limits::Limits;
 use crate::plan::Plan;
 use crate::refusal::Refusal;
 use crate::report::{Baseline, Channel, CheckResult, Evidence, Exit, Report};
+use crate::phone::{PhoneMessage, PhoneOrder};
 use crate::steering::{PersonProcess, Undoable};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -349,6 +350,11 @@ pub enum Order {
     Landed(Landed),
     /// Act on orders whose moment is over, where no coordinator does.
     ActOnDue,
+    /// A person orders something from elsewhere.
+    FromPhone {
+        from: PhoneMessage,
+        order: PhoneOrder,
+    },
 }
 
 impl From<Undoable> for Order {

@@ -318,6 +318,9 @@ pub struct Question {
     #[serde(default)]
     pub takes_work: bool,
     pub answer: Option<String>,
+    /// The channel that the answer came by, where it came from elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<crate::phone::Via>,
     pub asked_at: Time,
 }
 
