@@ -8,10 +8,10 @@ use crate::activity::{Measure, StreamEvent, Transcript, UnderWay};
 use crate::event::{AgentSaid, ClockSeen, Landed, PauseReason, UsageLeft, WorkBranch};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, RunId, TaskId};
 use crate::limits::Limits;
+use crate::phone::{PhoneMessage, PhoneOrder};
 use crate::plan::Plan;
 use crate::refusal::Refusal;
 use crate::report::{Baseline, Channel, CheckResult, Evidence, Exit, Report};
-use crate::phone::{PhoneMessage, PhoneOrder};
 use crate::steering::{PersonProcess, Undoable};
 
 #[derive(Clone, Debug, PartialEq)]

@@ -192,7 +192,9 @@ pub fn question_text(asked: &Asked<'_>, code: &Code) -> String {
 /// The message that tells how a run is controlled.
 pub fn control_text(plan: &str, code: &Code) -> String {
     let plan = one_line(plan, LINE_MAX_BYTES);
-    format!("rekindle, {plan}: the run is in progress. To control it, write:\n{code} status\n{code} pause\n{code} resume")
+    format!(
+        "rekindle, {plan}: the run is in progress. To control it, write:\n{code} status\n{code} pause\n{code} resume"
+    )
 }
 
 /// The question that an alert is about, by what it tells a person to type.
@@ -226,7 +228,9 @@ mod tests {
             assert!(reply.code.fits(&code) && reply.words == "yes", "{typed}: {reply:?}");
         }
         assert_eq!(read("123-4567z").expect("a code").words, "");
-        for chat in ["", "yes", "hello there", "12-4567z yes", "123-4567 yes", "123-4567zz yes", "123-4567u yes", "well-known"] {
+        for chat in
+            ["", "yes", "hello there", "12-4567z yes", "123-4567 yes", "123-4567zz yes", "123-4567u yes", "well-known"]
+        {
             assert_eq!(read(chat), None, "{chat}");
         }
         let others = [Code::of(&[1, 2, 4], &[4, 5, 6, 7, 31]), Code::of(&[1, 2, 3], &[4, 5, 6, 7, 30])];

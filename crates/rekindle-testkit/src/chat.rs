@@ -120,7 +120,8 @@ impl Chat {
         let address = listener.local_addr().expect("an address");
         // Slack and ntfy count in seconds since 1970; a number of our own makes no test depend on the clock.
         let next = speak::first_number();
-        let inner = Inner { via, messages: Vec::new(), next, faults: VecDeque::new(), calls: Vec::new(), repeats: false };
+        let inner =
+            Inner { via, messages: Vec::new(), next, faults: VecDeque::new(), calls: Vec::new(), repeats: false };
         let shared = Arc::new(Shared { stopped: AtomicBool::new(false), inner: Mutex::new(inner) });
         let theirs = Arc::clone(&shared);
         std::thread::spawn(move || accept(&listener, &theirs));
@@ -240,7 +241,8 @@ fn serve(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
         }
         Some(Fault::Wait(seconds)) => {
             let extra = format!("Retry-After: {seconds}\r\n");
-            let body = format!("{{\"ok\":false,\"error\":\"ratelimited\",\"parameters\":{{\"retry_after\":{seconds}}}}}");
+            let body =
+                format!("{{\"ok\":false,\"error\":\"ratelimited\",\"parameters\":{{\"retry_after\":{seconds}}}}}");
             return write(&mut stream, "429 Too Many Requests", &extra, &body, body.len());
         }
         Some(Fault::Fail) => return write(&mut stream, "500 Oops", "", "", 0),

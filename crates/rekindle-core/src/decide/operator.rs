@@ -1,7 +1,8 @@
 //! What an operator may order, whatever agents say.
 
 use super::{
-    About, OpenStep, Reply, attempt, phone, placed, reconcile, reload, review, session, split, steer, stream, unreported,
+    About, OpenStep, Reply, attempt, phone, placed, reconcile, reload, review, session, split, steer, stream,
+    unreported,
 };
 use crate::apply::WORDS_OF_FAILURE;
 use crate::cause::Cause;

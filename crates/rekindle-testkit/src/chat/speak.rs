@@ -97,7 +97,8 @@ fn slack_sent(inner: &mut Inner, sent: &Value) -> String {
 }
 
 fn slack_messages(inner: &Inner, query: &str, thread: Option<&str>) -> String {
-    let oldest = parameter(query, "oldest").and_then(|oldest| oldest.split('.').next()?.parse::<i64>().ok()).unwrap_or(0);
+    let oldest =
+        parameter(query, "oldest").and_then(|oldest| oldest.split('.').next()?.parse::<i64>().ok()).unwrap_or(0);
     if parameter(query, "channel") != Some(Chat::place(Via::Slack)) {
         return json!({ "ok": false, "error": "channel_not_found" }).to_string();
     }

@@ -171,7 +171,9 @@ impl Reader<'_> {
             }
             // A number or a switch in quotes is a slip that is better told than guessed at.
             (Shape::Count { .. } | Shape::Switch, DeValue::String(_)) => Err(key.wrong_shape("a text")),
-            (Shape::Id, DeValue::Integer(number)) if number.radix() == 10 => Ok(Value::Text(number.as_str().to_owned())),
+            (Shape::Id, DeValue::Integer(number)) if number.radix() == 10 => {
+                Ok(Value::Text(number.as_str().to_owned()))
+            }
             (_, DeValue::String(text)) => key.from_text(text),
             _ => Err(key.wrong_shape(kind_of(value))),
         };

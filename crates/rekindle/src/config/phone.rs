@@ -83,7 +83,9 @@ impl Reader<'_> {
 
     /// Whether anything is said about a phone, besides where its server is.
     fn is_used(&self, name: &str) -> bool {
-        let of = |key: &&&'static str| key.strip_prefix(SECTION).and_then(|key| key.strip_prefix(name)).is_some_and(|key| key.starts_with('.'));
+        let of = |key: &&&'static str| {
+            key.strip_prefix(SECTION).and_then(|key| key.strip_prefix(name)).is_some_and(|key| key.starts_with('.'))
+        };
         let said = self.layer.values.iter().filter(|(key, _)| of(key));
         let mut said = said.filter(|(key, _)| !key.ends_with(".api") && !key.ends_with(".server"));
         said.any(|(_, found)| !matches!(&found.value, Value::Text(text) if text.trim().is_empty()))
@@ -124,7 +126,10 @@ impl Reader<'_> {
         match webhook::check(&url) {
             Ok(target) if target.encrypted || target.loopback => Some(url),
             Ok(_) => {
-                self.problem(format!("`{key}` ({origin}) is not encrypted"), "write https://; http:// is for this machine only");
+                self.problem(
+                    format!("`{key}` ({origin}) is not encrypted"),
+                    "write https://; http:// is for this machine only",
+                );
                 None
             }
             Err(why) => {
@@ -200,7 +205,10 @@ impl Reader<'_> {
             && text.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit());
         if !fits {
             let message = format!("`{key}` ({origin}) is not a Slack id");
-            self.problem(message, "write the id, not the name, such as C0123456789: it stands in the profile or the channel's details");
+            self.problem(
+                message,
+                "write the id, not the name, such as C0123456789: it stands in the profile or the channel's details",
+            );
         }
         fits.then_some(text)
     }

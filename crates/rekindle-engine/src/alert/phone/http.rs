@@ -101,12 +101,7 @@ impl Server {
         self.read(call.call())
     }
 
-    pub(super) fn post(
-        &self,
-        path: &str,
-        token: Option<&Secret>,
-        body: &serde_json::Value,
-    ) -> Result<Answer, Trouble> {
+    pub(super) fn post(&self, path: &str, token: Option<&Secret>, body: &serde_json::Value) -> Result<Answer, Trouble> {
         let mut call = self.agent.post(format!("{}{path}", self.base));
         call = call.header("content-type", "application/json; charset=utf-8");
         if let Some(token) = token {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rekindle_core::phone::{self, Code, PhoneMessage, PhoneOrder, Reply, Via};
+use rekindle_core::state::meant;
 
 use super::http::Trouble;
 use super::memory::{Asked, Memory, WRONG_MAX};
@@ -180,7 +181,7 @@ impl Talk {
             if self.memory.has_seen(&heard) {
                 continue;
             }
-            let done = self.hear(&heard);
+            let done = self.hear(&heard, asking);
             if matches!(done, Done::NotNow) {
                 break;
             }
@@ -218,7 +219,7 @@ impl Talk {
         may
     }
 
-    fn hear(&mut self, heard: &Heard) -> Done {
+    fn hear(&mut self, heard: &Heard, asking: &Asking) -> Done {
         let Some(text) = &heard.text else { return Done::Ignored };
         let control = self.codes.control_code();
         // Without a code it is talk, and with another run's mark it is another run's.
@@ -235,12 +236,12 @@ impl Talk {
         // All are compared, so that the time does not tell which one was nearly right.
         let fitting = self.memory.asked.iter().map(|asked| reply.code.fits(&code(asked)));
         match fitting.collect::<Vec<bool>>().iter().rposition(|fits| *fits) {
-            Some(index) => self.answered(heard, &reply, index),
+            Some(index) => self.answered(heard, &reply, index, asking),
             None => self.wrong(&reply.code),
         }
     }
 
-    fn answered(&mut self, heard: &Heard, reply: &Reply, index: usize) -> Done {
+    fn answered(&mut self, heard: &Heard, reply: &Reply, index: usize, asking: &Asking) -> Done {
         let (id, locked) = (self.memory.asked[index].id, self.memory.asked[index].is_locked());
         if locked {
             let hint = format!("rekindle answer {id} TEXT");
@@ -255,7 +256,9 @@ impl Talk {
         match self.line.order(self.from(heard), order) {
             Some(Said::Taken | Said::Already) => {
                 self.memory.asked[index].answered_here = true;
-                Done::Told(format!("question {id} is answered: {}", reply.words))
+                let options =
+                    asking.open.iter().find(|question| question.id == id).map(|question| &question.options[..]);
+                Done::Told(format!("question {id} is answered: {}", meant(options.unwrap_or(&[]), &reply.words)))
             }
             Some(Said::Refused(reason)) => Done::Refused(format!("nothing was changed: {reason}")),
             None => Done::NotNow,

@@ -18,12 +18,7 @@ use crate::token::Tokens;
 /// Longest wait for an answer: one commit, on a disk that is very busy. After that the message is looked at again.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(60);
 
-pub(super) fn start(
-    channels: &Channels,
-    state_dir: &Path,
-    tokens: &Tokens,
-    messages: &SyncSender<Message>,
-) -> Phones {
+pub(super) fn start(channels: &Channels, state_dir: &Path, tokens: &Tokens, messages: &SyncSender<Message>) -> Phones {
     let line = Arc::new(DriverLine { messages: messages.clone() });
     Phones::start(channels, &Shared { dir: state_dir.to_owned(), codes: tokens.clone(), line })
 }

@@ -86,9 +86,6 @@ fn try_phone(phone: &Phone) -> Finding {
     let name = phone.via().name();
     match phone::probe(phone) {
         Ok(()) => ok(name, "a test message was sent, and replies can be read"),
-        Err(why) => Finding {
-            hint: Some(SET_UP.to_owned()),
-            ..finding(name, Verdict::Warning, &why)
-        },
+        Err(why) => Finding { hint: Some(SET_UP.to_owned()), ..finding(name, Verdict::Warning, &why) },
     }
 }

@@ -20,7 +20,9 @@ fn phones(toml: &str, more: &[(&str, &str)]) -> Vec<Phone> {
 fn said(toml: &str, more: &[(&str, &str)]) -> Vec<(String, String)> {
     let error = load_as(toml, more).expect_err(toml);
     let place = |text: &str| match (text.find(" (/"), text.find("rekindle.toml:")) {
-        (Some(from), Some(_)) => format!("{}{}", &text[..from], text[from..].split_once(')').map_or("", |(_, rest)| rest)),
+        (Some(from), Some(_)) => {
+            format!("{}{}", &text[..from], text[from..].split_once(')').map_or("", |(_, rest)| rest))
+        }
         (None, Some(to)) => text[to..].to_owned(),
         _ => text.to_owned(),
     };
@@ -34,8 +36,11 @@ fn a_phone_is_read_from_the_file_and_its_server_from_a_variable() {
         [notify.ntfy]\ntopic_file = \"/s/topic\"\n";
     let channels = load_as(toml, &[]).expect("a configuration").programs().alerts;
     assert!(channels.control && channels.poll_ms == 3_000);
-    let [Phone::Ntfy { server: None, topic, token: None, .. }, Phone::Telegram { api: None, token, chat: -100, user: 7 }, Phone::Slack { .. }] =
-        channels.phones.as_slice()
+    let [
+        Phone::Ntfy { server: None, topic, token: None, .. },
+        Phone::Telegram { api: None, token, chat: -100, user: 7 },
+        Phone::Slack { .. },
+    ] = channels.phones.as_slice()
     else {
         panic!("{:?}", channels.phones);
     };
@@ -49,7 +54,10 @@ fn a_phone_is_read_from_the_file_and_its_server_from_a_variable() {
     ];
     let [Phone::Telegram { api: Some(api), .. }] = &phones("", &variables)[..] else { panic!("one phone") };
     assert_eq!(api, "https://example.com");
-    assert!(phones("", &[("REKINDLE_NOTIFY_SLACK_API", "https://example.com")]).is_empty(), "a server alone is no phone");
+    assert!(
+        phones("", &[("REKINDLE_NOTIFY_SLACK_API", "https://example.com")]).is_empty(),
+        "a server alone is no phone"
+    );
     let none = load("").expect("a configuration").programs().alerts;
     assert!(none.phones.is_empty() && !none.control);
 }
@@ -64,8 +72,14 @@ fn a_secret_in_clear_is_refused_and_not_shown() {
         let shown = format!("{error:?}");
         assert!(error.diagnostics.iter().all(|found| found.place.is_none()), "its line is not shown: {shown}");
         let (message, hint) = &said(&toml, &[])[0];
-        assert_eq!(*message, format!("rekindle.toml:2: a secret does not belong in this file: [notify.{section}] {meant}"));
-        assert!(hint.contains(&format!("{meant}_file")) && hint.contains("REKINDLE_") && !shown.contains("sesame"), "{shown}");
+        assert_eq!(
+            *message,
+            format!("rekindle.toml:2: a secret does not belong in this file: [notify.{section}] {meant}")
+        );
+        assert!(
+            hint.contains(&format!("{meant}_file")) && hint.contains("REKINDLE_") && !shown.contains("sesame"),
+            "{shown}"
+        );
     }
 }
 
@@ -85,7 +99,10 @@ fn a_project_cannot_send_a_token_elsewhere() {
     assert!(problems(&error)[0].0.contains("a project cannot set it"), "{error:?}");
     for (variable, why) in [
         ("http://example.com", "`notify.telegram.api` (variable REKINDLE_NOTIFY_TELEGRAM_API) is not encrypted"),
-        ("example.com", "`notify.telegram.api` (variable REKINDLE_NOTIFY_TELEGRAM_API) is wrong: it is not a URL: write https://HOST/PATH"),
+        (
+            "example.com",
+            "`notify.telegram.api` (variable REKINDLE_NOTIFY_TELEGRAM_API) is wrong: it is not a URL: write https://HOST/PATH",
+        ),
     ] {
         assert_eq!(said(telegram, &[("REKINDLE_NOTIFY_TELEGRAM_API", variable)])[0].0, why);
     }
@@ -131,5 +148,11 @@ fn what_is_wrong_with_a_phone_is_said_with_what_to_write() {
         assert!(!said[0].1.is_empty(), "{toml}");
     }
     let unknown = said("", &[("REKINDLE_NOTIFY_SLACK_CHANEL", "C1")]);
-    assert_eq!(unknown, [("unknown variable REKINDLE_NOTIFY_SLACK_CHANEL".to_owned(), "did you mean REKINDLE_NOTIFY_SLACK_CHANNEL?".to_owned())]);
+    assert_eq!(
+        unknown,
+        [(
+            "unknown variable REKINDLE_NOTIFY_SLACK_CHANEL".to_owned(),
+            "did you mean REKINDLE_NOTIFY_SLACK_CHANNEL?".to_owned()
+        )]
+    );
 }
