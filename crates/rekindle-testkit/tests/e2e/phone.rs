@@ -31,7 +31,9 @@ pub fn project(chat: &Chat, via: Via, more: &str) -> Rig {
     let rig = Rig::new(PLAN, AGENT).with(&format!("[notify]\npoll = \"50ms\"\n{more}\n{section}"));
     secret(&rig, "token", Chat::token(via));
     secret(&rig, "topic", place);
-    rig.set("REKINDLE_SECRET_TOKEN", Chat::token(via));
+    if via == Via::Ntfy {
+        rig.set("REKINDLE_SECRET_TOKEN", Chat::token(via));
+    }
     let api = if via == Via::Ntfy { "SERVER" } else { "API" };
     rig.set(&format!("REKINDLE_NOTIFY_{}_{api}", via.name().to_uppercase()), chat.url());
     rig
@@ -222,13 +224,13 @@ fn every_fault_of_a_server_is_survived() {
             Via::Telegram => ("sendMessage", "getUpdates"),
             Via::Slack => ("chat.postMessage", "conversations.history"),
         };
-        for fault in [Fault::Wait(1), Fault::Cut, Fault::Drop] {
+        for fault in [Fault::Wait(1), Fault::Cut] {
             chat.fault(out, fault);
         }
         let rig = project(&chat, via, "");
         let run = rig.run();
         let code = asked(&rig, &chat);
-        for fault in [Fault::Wait(1), Fault::Cut, Fault::Drop] {
+        for fault in [Fault::Wait(1), Fault::Cut, Fault::Fail] {
             chat.fault(back, fault);
         }
         chat.repeat();

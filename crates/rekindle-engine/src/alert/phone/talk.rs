@@ -83,11 +83,10 @@ impl Talk {
     /// Says what is new, looks for replies where some are awaited, and tells when to come again; nothing means when it is woken.
     pub(super) fn turn(&mut self, asking: &Asking) -> Option<Duration> {
         let now = clock::boottime_ms();
-        if now >= self.quiet_until {
-            match self.speak(asking).and_then(|()| self.listen(asking)) {
-                Ok(()) => self.failures = 0,
-                Err(trouble) => self.failed(&trouble),
-            }
+        if now >= self.quiet_until
+            && let Err(trouble) = self.speak(asking).and_then(|()| self.listen(asking))
+        {
+            self.failed(&trouble);
         }
         let now = clock::boottime_ms();
         let next = if self.quiet_until > now { self.quiet_until } else { self.poll_at };
@@ -99,6 +98,13 @@ impl Talk {
         if clock::boottime_ms() >= self.quiet_until {
             let _nobody_is_told = self.speak(asking);
         }
+    }
+
+    /// Sends a text. A call that works ends a row of failures.
+    fn send(&mut self, text: &str) -> Result<Option<String>, Trouble> {
+        let sent = self.chat.send(text)?;
+        self.failures = 0;
+        Ok(sent)
     }
 
     fn failed(&mut self, trouble: &Trouble) {
@@ -122,13 +128,14 @@ impl Talk {
             self.memory.save();
         }
         if self.control && !self.memory.announced {
-            self.chat.send(&phone::control_text(&asking.plan, &self.codes.control_code()))?;
+            self.send(&phone::control_text(&asking.plan, &self.codes.control_code()))?;
             self.memory.announced = true;
             self.memory.save();
         }
-        for question in asking.open.iter().filter(|_| self.asks) {
+        let asks = self.asks;
+        for question in asking.open.iter().filter(|_| asks) {
             if !self.memory.asked.iter().any(|asked| asked.is(question)) {
-                let thread = self.chat.send(&self.text(asking, question))?;
+                let thread = self.send(&self.text(asking, question))?;
                 self.memory.asked(question, thread);
                 self.memory.save();
             }
@@ -148,7 +155,7 @@ impl Talk {
             let (id, here) = (asked.id, asked.answered_here);
             self.memory.save();
             if !here {
-                self.chat.send(&format!("rekindle: question {id} is answered; it needs no reply any more"))?;
+                self.send(&format!("rekindle: question {id} is answered; it needs no reply any more"))?;
             }
         }
         Ok(())
@@ -176,6 +183,7 @@ impl Talk {
         self.poll_at = now.saturating_add(self.every_ms);
         let memory = &self.memory;
         let heard = self.chat.poll(&|source| memory.cursor(source), &memory.threads())?;
+        self.failures = 0;
         let mut unsaved = false;
         for heard in heard {
             if self.memory.has_seen(&heard) {
@@ -200,8 +208,8 @@ impl Talk {
 
     fn reply(&mut self, done: Done) -> Result<(), Trouble> {
         match done {
-            Done::Told(text) => self.chat.send(&format!("rekindle: {text}")).map(|_| ()),
-            Done::Refused(text) if self.may_refuse() => self.chat.send(&format!("rekindle: {text}")).map(|_| ()),
+            Done::Told(text) => self.send(&format!("rekindle: {text}")).map(|_| ()),
+            Done::Refused(text) if self.may_refuse() => self.send(&format!("rekindle: {text}")).map(|_| ()),
             Done::Refused(_) | Done::Ignored | Done::NotNow => Ok(()),
         }
     }
