@@ -10,6 +10,7 @@ mod gate;
 mod health;
 mod hold;
 mod operator;
+mod phone;
 mod placed;
 mod preflight;
 mod probe;

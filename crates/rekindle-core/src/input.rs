@@ -9,6 +9,7 @@ use crate::budget::Calendar;
 use crate::event::{AgentSaid, Cleaned, ClockSeen, Landed, PauseReason, UsageLeft, WorkBranch};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, RunId, TaskId};
 use crate::limits::Limits;
+use crate::phone::{PhoneMessage, PhoneOrder};
 use crate::plan::Plan;
 use crate::pull_request::{Feedback, PullRequestChange};
 use crate::refusal::Refusal;
@@ -376,6 +377,11 @@ pub enum Order {
     Clean(Cleaned),
     /// Act on orders whose moment is over, where no coordinator does.
     ActOnDue,
+    /// A person orders something from elsewhere.
+    FromPhone {
+        from: PhoneMessage,
+        order: PhoneOrder,
+    },
 }
 
 impl From<Undoable> for Order {

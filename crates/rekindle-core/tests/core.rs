@@ -16,6 +16,8 @@ mod harness;
 mod lost;
 #[path = "core/machine.rs"]
 mod machine;
+#[path = "core/phone.rs"]
+mod phone;
 #[path = "core/preparing.rs"]
 mod preparing;
 #[path = "core/properties.rs"]

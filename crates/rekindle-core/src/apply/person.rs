@@ -2,6 +2,7 @@
 
 use crate::event::{Event, PersonEvent};
 use crate::ids::AgentName;
+use crate::phone::{PhoneMessage, TAKEN_KEPT};
 use crate::state::{NOTES_KEPT, Note, Question, State, TaskState};
 use crate::steering::{Attached, Placed};
 
@@ -25,17 +26,19 @@ pub(super) fn apply(state: &mut State, event: &Event, fact: &PersonEvent) {
                 takes_work: *takes_work,
                 is_budget: false,
                 answer: None,
+                via: None,
                 asked_at: event.time,
             };
             state.questions.insert(*id, new);
         }
-        PersonEvent::QuestionAnswered { id, answer } => {
+        PersonEvent::QuestionAnswered { id, answer, via } => {
             super::cli_session::answered(state, *id, event.time);
             super::preparing::answered(state, *id, answer);
             let Some(question) = state.questions.get_mut(id) else {
                 return;
             };
             question.answer = Some(answer.clone());
+            question.via = *via;
             let (task, waited) = (question.task.clone(), event.time.since_ms(question.asked_at));
             let more = state.open_question(&task).is_some();
             super::on_task(state, &task, |task| match task.state {
@@ -71,6 +74,11 @@ pub(super) fn apply(state: &mut State, event: &Event, fact: &PersonEvent) {
         }
         PersonEvent::OrderTaken { number } | PersonEvent::OrderUndone { number } => {
             state.steering.placed.remove(number);
+        }
+        PersonEvent::PhoneOrder { via, message, .. } => {
+            let taken = &mut state.steering.from_phone;
+            taken.push_back(PhoneMessage { via: *via, message: message.clone() });
+            taken.drain(..taken.len().saturating_sub(TAKEN_KEPT));
         }
         PersonEvent::PersonAlerted { .. } => {}
     }

@@ -11,6 +11,7 @@ mod cli_session;
 mod disk;
 mod launch;
 mod person;
+mod phone;
 mod preflight;
 mod settle;
 mod setup;
@@ -44,6 +45,7 @@ use rekindle_shim::tree::Activity;
 use super::{Admission, CheckOrder, KeptReport, LaunchOrder, LeaveOrder, MergeOrder, Message, Notice, World, kept};
 use crate::agents::history::Record;
 use crate::agents::{Program, Reader};
+use crate::alert::phone::{Asking, Phones};
 use crate::alert::{Alert, Alerts, Channels, Session};
 use crate::calendar::{self, QuietHours};
 use crate::caps::Defaults;
@@ -120,6 +122,7 @@ pub struct RealWorld {
     /// second order must not come as far as looking.
     launched: BTreeSet<AttemptId>,
     alerts: Alerts,
+    phones: Phones,
     outputs: Outputs,
 }
 
@@ -141,6 +144,7 @@ impl RealWorld {
         supervise::prepare_groups(&bundles);
         let (observed, observations) = sync_channel(OBSERVATIONS);
         let alerts = Alerts::start(&programs.alerts, &Session::of_this_process());
+        let phones = phone::start(&programs.alerts, dir.path(), &tokens, &messages);
         let shared = Arc::new(Shared {
             bundles,
             state_dir: dir.path().to_owned(),
@@ -173,6 +177,7 @@ impl RealWorld {
             handed_out: BTreeMap::new(),
             launched: BTreeSet::new(),
             alerts,
+            phones,
             outputs: Outputs::of(dir.path()),
         })
     }
@@ -417,6 +422,14 @@ impl World for RealWorld {
 
     fn alert(&mut self, alert: &Alert) {
         self.alerts.tell(alert);
+    }
+
+    fn ask(&mut self, asking: Asking) {
+        self.phones.ask(asking);
+    }
+
+    fn has_phones(&self) -> bool {
+        !self.phones.is_empty()
     }
 
     fn written(&mut self, attempt: AttemptId) -> u64 {

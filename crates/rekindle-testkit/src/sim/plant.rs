@@ -93,11 +93,15 @@ pub enum Plant {
     ForgetBudget,
     /// A worktree that could not be set up is told as a failure of the program.
     SetupAsFailure,
+    /// A reply that a channel delivers again passes as a new one.
+    ReplyRenamed,
+    /// A reply without the right code is passed on.
+    ReplyForged,
 }
 
 impl Plant {
     /// Every plant.
-    pub const ALL: [Self; 44] = [
+    pub const ALL: [Self; 47] = [
         Self::NoEpochCheck,
         Self::AckBeforeCommit,
         Self::KillpgOnly,
@@ -143,6 +147,8 @@ impl Plant {
         Self::ForgetPerson,
         Self::ForgetBudget,
         Self::SetupAsFailure,
+        Self::ReplyRenamed,
+        Self::ReplyForged,
     ];
 
     /// Its name on the command line.
@@ -194,6 +200,8 @@ impl Plant {
             Self::ForgetPerson => "forget-person",
             Self::ForgetBudget => "forget-budget",
             Self::SetupAsFailure => "setup-as-failure",
+            Self::ReplyRenamed => "reply-renamed",
+            Self::ReplyForged => "reply-forged",
         }
     }
 

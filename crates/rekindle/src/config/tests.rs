@@ -1,6 +1,7 @@
 //! Tables of what may be written where, which of it wins, and what is said about the rest.
 
 mod money;
+mod phone;
 mod refused;
 mod toy;
 

@@ -289,7 +289,11 @@ impl At<'_> {
             argv: line.argv,
             cwd: self.dir.to_owned(),
             env,
-            env_remove: REMOVED.iter().map(|name| (*name).to_owned()).collect(),
+            env_remove: REMOVED
+                .iter()
+                .map(|name| (*name).to_owned())
+                .chain(shared.programs.alerts.phone_variables())
+                .collect(),
             stdin: Stdin::Null,
             output: Output::Capped { bytes: OUTPUT_BYTES },
             deadline_ms: Some(shared.programs.check_timeout_ms),

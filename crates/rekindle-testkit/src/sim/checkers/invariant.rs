@@ -71,6 +71,8 @@ pub enum Invariant {
     GivenBack,
     /// 8: nothing is started on a budget that is used up.
     Budget,
+    /// 2: a question has one answer, and what comes from a phone is somebody's word, taken once.
+    RepliedOnce,
 }
 
 impl Invariant {
@@ -110,6 +112,7 @@ impl Invariant {
             Self::Changed => "3 a changed plan counts as a person changed it",
             Self::Budget => "8 nothing starts on a budget that is used up",
             Self::GivenBack => "9 a held task is given back when the person is gone",
+            Self::RepliedOnce => "2 a reply from a phone counts once",
         }
     }
 }
