@@ -71,7 +71,9 @@ pub fn row(cause: &Cause) -> Row {
 pub fn when_next(cause: &Cause, wait_ms: u64) -> String {
     match (row(cause).next, wait_ms) {
         (Next::WaitForGate, _) => "when its account may be used again".to_owned(),
-        (Next::AskPerson, _) if matches!(cause, Cause::Auth | Cause::SetupFailed { .. }) => "when a person has fixed it".to_owned(),
+        (Next::AskPerson, _) if matches!(cause, Cause::Auth | Cause::SetupFailed { .. }) => {
+            "when a person has fixed it".to_owned()
+        }
         (Next::WaitForOperator, _) => "when the run continues".to_owned(),
         (Next::WaitForMachine, _) => "when the machine has room again".to_owned(),
         (_, 0) => "at once".to_owned(),

@@ -179,7 +179,15 @@ impl Config {
         if problems.iter().any(Diagnostic::is_error) {
             return Err(CliError::diagnosed("the configuration", problems));
         }
-        Ok(Self { agents, environments, phones, prices, warnings: problems, file: sources.file.map(Path::to_owned), layer })
+        Ok(Self {
+            agents,
+            environments,
+            phones,
+            prices,
+            warnings: problems,
+            file: sources.file.map(Path::to_owned),
+            layer,
+        })
     }
 
     /// Every setting with its value and origin, in the table's order.

@@ -6,6 +6,7 @@ use super::{About, OpenStep, Reply, operator, session};
 use crate::budget::{Allowance, Calendar, Choice, Level, NOTICE_PERCENT, Scope, Spending, Standing};
 use crate::event::{BudgetAnswered, BudgetAsked, BudgetSeen, MachineEvent, PauseReason, PersonEvent};
 use crate::ids::{AttemptId, QuestionId, TaskId};
+use crate::phone::Via;
 use crate::state::{RunPhase, State};
 use crate::time::Time;
 
@@ -233,7 +234,7 @@ fn asked_about(state: &State, id: QuestionId) -> Option<(Scope, Option<TaskId>)>
 }
 
 /// A person answered; nothing where the question is about something else.
-pub(super) fn answered(step: &mut OpenStep<'_>, id: QuestionId, answer: &str) -> Option<Reply> {
+pub(super) fn answered(step: &mut OpenStep<'_>, id: QuestionId, answer: &str, via: Option<Via>) -> Option<Reply> {
     let (scope, task) = asked_about(step.state, id)?;
     let Some(choice) = Choice::of(answer) else {
         let words: Vec<String> =
@@ -241,7 +242,7 @@ pub(super) fn answered(step: &mut OpenStep<'_>, id: QuestionId, answer: &str) ->
         let reason = format!("question {id} is about a budget: answer {}", words.join(", "));
         return Some(Reply::Refused { reason });
     };
-    settle(step, id, answer.to_owned(), (scope, task.as_ref(), choice));
+    settle(step, id, (answer.to_owned(), via), (scope, task.as_ref(), choice));
     match (choice, &task) {
         (Choice::Stop, Some(task)) => {
             // It may have ended while nobody answered.
@@ -258,11 +259,11 @@ pub(super) fn answered(step: &mut OpenStep<'_>, id: QuestionId, answer: &str) ->
 fn settle(
     step: &mut OpenStep<'_>,
     id: QuestionId,
-    answer: String,
+    (answer, via): (String, Option<Via>),
     (scope, task, choice): (Scope, Option<&TaskId>, Choice),
 ) {
     let about = step.state.questions.get(&id).map(|question| question.task.clone());
-    step.emit(About { attempt: None, task: about, epoch: None }, PersonEvent::QuestionAnswered { id, answer });
+    step.emit(About { attempt: None, task: about, epoch: None }, PersonEvent::QuestionAnswered { id, answer, via });
     emit(step, task, MachineEvent::BudgetAnswered(BudgetAnswered { scope, choice, question: Some(id) }));
 }
 
@@ -280,7 +281,7 @@ fn withdraw(step: &mut OpenStep<'_>) {
         let free = admits_of(step.state, scope, task.as_ref(), step.now);
         if over || free {
             let why = if over { "nothing is left to start" } else { "the budget is no longer used up" };
-            settle(step, id, format!("withdrawn: {why}"), (scope, task.as_ref(), Choice::Withdrawn));
+            settle(step, id, (format!("withdrawn: {why}"), None), (scope, task.as_ref(), Choice::Withdrawn));
         }
     }
 }

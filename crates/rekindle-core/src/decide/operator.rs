@@ -1,8 +1,8 @@
 //! What an operator may order, whatever agents say.
 
 use super::{
-    About, OpenStep, Reply, attempt, budget, phone, placed, preflight, pull_request, reconcile, reload, review, session,
-    setup, split, steer, stream, unreported,
+    About, OpenStep, Reply, attempt, budget, phone, placed, preflight, pull_request, reconcile, reload, review,
+    session, setup, split, steer, stream, unreported,
 };
 use crate::apply::WORDS_OF_FAILURE;
 use crate::cause::Cause;
@@ -281,7 +281,7 @@ pub(super) fn answer(step: &mut OpenStep<'_>, id: QuestionId, answer: String, vi
         return Reply::Refused { reason: format!("question {id} is answered already: {known}") };
     }
     if question.is_budget
-        && let Some(reply) = budget::answered(step, id, &answer)
+        && let Some(reply) = budget::answered(step, id, &answer, via)
     {
         return reply;
     }

@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    About, OpenStep, budget, finish, gate, health, hold, preflight, reload, report, review, strategy, stream, team, usage,
+    About, OpenStep, budget, finish, gate, health, hold, preflight, reload, report, review, strategy, stream, team,
+    usage,
 };
 use crate::cause::Cause;
 use crate::event::{AttemptEvent, Body, RunEvent};

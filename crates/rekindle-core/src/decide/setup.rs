@@ -101,7 +101,8 @@ pub(super) fn withdraw(step: &mut OpenStep<'_>) {
     let asked = step.state.questions.get(&id);
     let (attempt, task) = (asked.map(|question| question.attempt), asked.map(|question| question.task.clone()));
     let about = About { attempt, task, epoch: None };
-    step.emit(about, PersonEvent::QuestionAnswered { id, answer: "withdrawn: the set-up works now".to_owned() });
+    let answer = "withdrawn: the set-up works now".to_owned();
+    step.emit(about, PersonEvent::QuestionAnswered { id, answer, via: None });
 }
 
 /// An agent runs: the set-up that it tried again has worked.

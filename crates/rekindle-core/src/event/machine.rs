@@ -2,9 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    BudgetAnswered, BudgetAsked, BudgetSeen, Cleaned, ClockSeen, HealthSeen, Held, PreflightSeen, UsageLeft,
-};
+use super::{BudgetAnswered, BudgetAsked, BudgetSeen, Cleaned, ClockSeen, HealthSeen, Held, PreflightSeen, UsageLeft};
 use crate::ids::QuestionId;
 use crate::time::Time;
 

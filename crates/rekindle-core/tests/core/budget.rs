@@ -31,8 +31,8 @@ fn story(budget: Budgets, max_agents: u32) -> Story {
 /// What an agent has used in all, as its stream tells it.
 fn used(story: &mut Story, attempt: u64, tokens: u64, cost_usd: Option<f64>) -> Step {
     let usage = Usage { input_tokens: tokens, cost_usd, ..Usage::default() };
-    let sign = StreamEvent::Measured(Measure { usage, ..Measure::default() });
-    story.input(Input::Streamed { attempt: AttemptId(attempt), sign })
+    let event = StreamEvent::Measured(Measure { usage, ..Measure::default() });
+    story.input(Input::Streamed { attempt: AttemptId(attempt), event })
 }
 
 fn answer(story: &mut Story, question: u64, text: &str) -> Step {
@@ -326,7 +326,7 @@ fn a_price_of_the_users_counts_where_a_program_tells_no_cost() {
     let mut story = Story::with(THREE, Limits { budget, prices, max_agents: 1, ..Limits::default() });
     story.started(1);
     let session = StreamEvent::Session { id: "s".into(), model: Some("gpt-5-codex".into()) };
-    story.input(Input::Streamed { attempt: AttemptId(1), sign: session });
+    story.input(Input::Streamed { attempt: AttemptId(1), event: session });
     used(&mut story, 1, 500_000, None);
     assert_eq!(story.state.budget.run.spent.usd_micros, MICROS);
     assert_eq!(story.state.budget.run.told, Level::Reached);

@@ -31,7 +31,7 @@ pub struct Retired {
 impl Work {
     /// Where the result of the run is. `base` is the commit that it began at.
     pub fn whereabouts(&self, base: Option<&str>, landed: Option<&Landed>) -> Result<retention::Work> {
-        let Some(tip) = self.newest()? else { return Ok(retention::Work::None) };
+        let Some(tip) = self.newest_known()? else { return Ok(retention::Work::None) };
         if base == Some(tip.as_str()) {
             return Ok(retention::Work::None);
         }
@@ -46,7 +46,7 @@ impl Work {
     }
 
     /// The newest commit of the result; unlike `tip` it makes nothing again.
-    fn newest(&self) -> Result<Option<String>> {
+    fn newest_known(&self) -> Result<Option<String>> {
         if self.branch.is_empty() {
             return Ok(None);
         }

@@ -1,7 +1,8 @@
 //! What reviewers, environments, health commands, parts, merges and allowances bring, in words.
 
 use rekindle_core::event::{
-    Added, Body, Cleaned, ClockSeen, EnvironmentsDiffer, HealthSeen, MachineEvent, PreflightSeen, ReviewEvent, UsageLeft,
+    Added, Body, Cleaned, ClockSeen, EnvironmentsDiffer, HealthSeen, MachineEvent, PreflightSeen, ReviewEvent,
+    UsageLeft,
 };
 use rekindle_core::preflight::Outcome;
 use rekindle_core::review::{DisagreementType, GivenVerdict, Rework, ReworkSource, Stage, Verdict};
