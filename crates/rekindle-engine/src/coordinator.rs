@@ -223,9 +223,8 @@ impl Coordinator {
             repaired: report.repaired.is_some() || report.replayed > 0,
         })?;
         let place = Place { state_dir: setup.dir.path().to_owned(), root: setup.workspace };
-        let cleaning = Background::start(&store, place, setup.retention, sender.clone());
         Ok(Self {
-            _cleaning: cleaning,
+            _cleaning: Background::start(&store, place, setup.retention, sender.clone()),
             turns,
             next,
             messages,

@@ -303,7 +303,7 @@ fn wait_for_cleaning(dir: &StateDir) -> Result<()> {
         }
     }
     Err(CliError::refused("`rekindle clean` still holds the state directory")
-        .hint("wait until it is through, then try again"))
+        .hint("wait until it has ended, then try again"))
 }
 
 fn continue_unfinished(run: &Run, plan: &Plan, branch: Option<&str>) -> Result<()> {
