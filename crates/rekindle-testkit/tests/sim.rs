@@ -8,7 +8,7 @@ use rekindle_testkit::sim::{Options, Outcome, play};
 const SEEDS: u64 = 100;
 
 /// What must happen in some of them, or nothing is shown about it.
-const TOLD: [&str; 34] = [
+const TOLD: [&str; 36] = [
     "critic_dispatched",
     "auditor_dispatched",
     "remediation_dispatched",

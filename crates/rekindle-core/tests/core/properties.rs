@@ -66,7 +66,7 @@ fn answer(who: u8, how: u8) -> Order {
 
 /// A day, and now and then hours in which nothing starts.
 fn calendar(state: &State, how: u8) -> Calendar {
-    let quiet_until = (how % 3 == 0).then(|| state.last_time.plus_ms(u64::from(how) * 10_000));
+    let quiet_until = how.is_multiple_of(3).then(|| state.last_time.plus_ms(u64::from(how) * 10_000));
     Calendar { date: format!("day {}", how / 8 % 3), quiet_until }
 }
 
