@@ -64,7 +64,7 @@ fn an_answer_at_the_keyboard_says_none() {
     let mut story = asked();
     let step = story.order(Order::Answer { id: QuestionId(1), text: "1".into() });
     let details: Vec<_> = step.events.iter().filter(|event| event.body.name() == "question_answered").collect();
-    assert_eq!(details[0].body.details(), r#"{"id":1,"answer":"this"}"#, "as in logs of today");
+    assert_eq!(details[0].body.details(), r#"{"answer":"this","id":1}"#, "as in logs of today");
 }
 
 #[test]

@@ -60,7 +60,7 @@ impl Sim {
         if !self.phone.used || self.quiet {
             return;
         }
-        let next = self.phone.rng.between(4 * SECOND, 60 * SECOND);
+        let next = self.phone.rng.between(2 * SECOND, 20 * SECOND);
         self.queue.after_ms(next, Happening::PhoneRings);
         if !self.coordinator.up {
             return;
@@ -88,16 +88,16 @@ impl Sim {
     fn draw_reply(&mut self) -> Option<PhoneOrder> {
         let open: Vec<QuestionId> = self.checkers.open_questions().into_iter().map(|(id, _)| id).collect();
         let id = self.phone.rng.pick(&open).copied().filter(|_| !self.setting.mute);
-        match self.phone.rng.weighted(&[60, 15, 8, 17]) {
+        if let (Some(Plant::ReplyForged), Some(id)) = (self.plant, id) {
+            return Some(PhoneOrder::Answer { id, text: "forged".to_owned() });
+        }
+        match self.phone.rng.weighted(&[60, 15, 4, 21]) {
             0 => {
                 let (id, text) = (id?, format!("by phone, {}", self.phone.made));
                 self.phone.said.insert((id, text.clone()));
                 Some(PhoneOrder::Answer { id, text })
             }
-            1 => {
-                let forged = PhoneOrder::Answer { id: id?, text: "forged".to_owned() };
-                (self.plant == Some(Plant::ReplyForged)).then_some(forged)
-            }
+            1 => None,
             2 => Some(PhoneOrder::Pause),
             _ => Some(PhoneOrder::Resume),
         }
