@@ -220,6 +220,12 @@ impl Touched {
         }
     }
 
+    /// Other tasks than the one that a question is about may wait for its answer: which they were is no longer known.
+    fn preparing_changed(&mut self, state: &State) {
+        let open = state.tasks.iter().filter(|(_, task)| state.limits.worktrees && !task.state.is_terminal());
+        self.tasks.extend(open.map(|(id, _)| id.clone()));
+    }
+
     /// Adds what one event changed. The state is the one after it.
     pub fn add(&mut self, state: &State, event: &Event) {
         match &event.body {
@@ -239,7 +245,9 @@ impl Touched {
             Body::Person(PersonEvent::QuestionAnswered { id, .. }) => {
                 self.questions.insert(*id);
                 self.account_changed(state);
+                self.preparing_changed(state);
             }
+            Body::Machine(MachineEvent::Preflight(seen)) => self.tasks.extend(seen.waiting.iter().cloned()),
             Body::Gate(_) => self.account_changed(state),
             Body::Attempt(AttemptEvent::AttemptEnded { attempt, .. } | AttemptEvent::Dispatched { attempt, .. }) => {
                 let tasks = state.attempts.get(attempt).map(|attempt| attempt.tasks.clone()).unwrap_or_default();

@@ -34,7 +34,17 @@ pub(super) fn apply(state: &mut State, event: &Event, fact: &MachineEvent) {
             let tasks = seen.waiting.iter().cloned().collect();
             state.preparing.checks = seen.question.map(|question| Asked { question, tasks });
         }
-        _ => {}
+        MachineEvent::SetupStarted { .. }
+        | MachineEvent::SetupFinished { .. }
+        | MachineEvent::SetupFailed { .. }
+        | MachineEvent::StartsHeld(_)
+        | MachineEvent::StartsReleased {}
+        | MachineEvent::ClockMoved(_)
+        | MachineEvent::BreakerOpened { .. }
+        | MachineEvent::HealthOrdered {}
+        | MachineEvent::HealthChecked(_)
+        | MachineEvent::UsageAsked {}
+        | MachineEvent::UsageSeen(_) => {}
     }
 }
 

@@ -38,6 +38,12 @@ fn open(story: &Story) -> Vec<(u64, TaskId)> {
     all.map(|(id, question)| (id.0, question.task.clone())).collect()
 }
 
+/// The set-up is tried again.
+fn retry(story: &mut Story) {
+    story.now = story.state.preparing.setup.as_ref().expect("a set-up that failed").retry_at;
+    story.input(Input::TimePassed);
+}
+
 fn unpaid(story: &Story) {
     for id in ["T1", "T2"] {
         assert_eq!(story.state.tasks[&task(id)].tries(), 0, "{id}");
@@ -99,13 +105,11 @@ fn it_is_tried_again_by_itself_and_a_success_withdraws_the_question() {
 fn an_agent_that_starts_at_the_retry_withdraws_it_too_and_another_end_keeps_it() {
     let mut story = Story::with(TWO, apart());
     not_set_up(&mut story, 1, "T1");
-    story.now = decide::next_deadline(&story.state, story.now).expect("a retry");
-    story.input(Input::TimePassed);
+    retry(&mut story);
     // The retry is lost with its machine: the question stays, and the next retry comes.
     story.input(Input::AttemptLost { attempt: AttemptId(3), with_host: true });
     assert_eq!(open(&story).len(), 1);
-    story.now = decide::next_deadline(&story.state, story.now).expect("another retry");
-    story.input(Input::TimePassed);
+    retry(&mut story);
     let last = story.state.last_attempt;
     story.started(last);
     assert_eq!(open(&story), [], "{:?}", story.state.preparing);

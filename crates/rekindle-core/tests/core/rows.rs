@@ -84,7 +84,8 @@ fn check(story: &Story, kept: &Kept) -> Result<(), TestCaseError> {
         }
         let held = task.holder.is_some_and(|holder| state.attempts.get(&holder).is_some_and(|a| a.ended_at.is_none()));
         prop_assert!(wait.is_some() || held || task.is_being_proven(), "{} waits for nothing: {:?}", id, task);
-        let own_turn = running && ready.contains(id) && state.held.is_none() && !turns::waits_for_health(state);
+        let own_turn = running && ready.contains(id) && state.held.is_none();
+        let own_turn = own_turn && !turns::waits_for_health(state) && !turns::waits_for_preflight(state);
         match wait {
             None => {}
             Some(

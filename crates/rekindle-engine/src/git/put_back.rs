@@ -220,7 +220,7 @@ impl Repo {
             let folders = path.ancestors().skip(1).take_while(|dir| dir.starts_with(at) && *dir != at);
             folders.filter(|dir| !journal.keeps(dir)).for_each(|dir| drop(std::fs::remove_dir(dir)));
         }
-        self.take_left_lock(at, journal_file)?;
+        self.take_left_locks(at, journal_file)?;
         self.call_in(at).limit(CHECKOUT_MS).args(["read-tree", "--reset", head]).ok()?;
         let differs = self.differing(at)?;
         let mut list = Vec::new();
@@ -241,16 +241,21 @@ impl Repo {
         Ok(())
     }
 
-    /// A git that was killed leaves the lock of the index: whoever made it since this landing began and does not live was that git.
-    fn take_left_lock(&self, at: &Path, journal_file: &Path) -> Result<()> {
-        let index =
-            self.call_in(at).args(["rev-parse", "--path-format=absolute", "--git-path", "index.lock"]).line()?;
-        let lock = call::path(&index);
+    /// A git that was killed leaves its locks: whoever made one since this landing began and does not live was that git.
+    fn take_left_locks(&self, at: &Path, journal_file: &Path) -> Result<()> {
+        let branch = self.call_in(at).args(["rev-parse", "--symbolic-full-name", "HEAD"]).line()?;
+        let branch = format!("{}.lock", String::from_utf8_lossy(&branch));
         let written = |path: &Path| path.symlink_metadata().ok().and_then(|meta| meta.modified().ok());
-        match (written(&lock), written(journal_file)) {
-            (Some(made), Some(began)) if made >= began => self.take_away_left(&lock, at),
-            _ => Ok(()),
+        for name in ["index.lock", "HEAD.lock", "ORIG_HEAD.lock", &branch] {
+            let lock = self.call_in(at).args(["rev-parse", "--path-format=absolute", "--git-path", name]).line()?;
+            let lock = call::path(&lock);
+            if let (Some(made), Some(began)) = (written(&lock), written(journal_file))
+                && made >= began
+            {
+                self.take_away_left(&lock, at)?;
+            }
         }
+        Ok(())
     }
 
     /// Files that are not those of the index.

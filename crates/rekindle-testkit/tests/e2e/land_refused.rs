@@ -91,6 +91,7 @@ fn a_disk_without_room_is_named_before_a_file_is_touched() {
         serde_json::from_str(&refused.out).unwrap_or_else(|error| panic!("{error}: {refused:?}"));
     assert_eq!(told["error"]["code"], "no_room", "{told}");
     assert!(refused.err.contains("has no room for it") && refused.err.contains("nothing was changed"), "{refused:?}");
+    drop(filler);
     disk.relieve();
     assert_eq!(seen(&rig), before);
     rig.ok(&["land"]);
