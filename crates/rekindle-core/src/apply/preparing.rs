@@ -44,7 +44,15 @@ pub(super) fn apply(state: &mut State, event: &Event, fact: &MachineEvent) {
         | MachineEvent::HealthOrdered {}
         | MachineEvent::HealthChecked(_)
         | MachineEvent::UsageAsked {}
-        | MachineEvent::UsageSeen(_) => {}
+        | MachineEvent::UsageSeen(_)
+        | MachineEvent::Cleaned(_)
+        | MachineEvent::BudgetNotice(_)
+        | MachineEvent::BudgetReached(_)
+        | MachineEvent::BudgetAsked(_)
+        | MachineEvent::BudgetAnswered(_)
+        | MachineEvent::DayBegan { .. }
+        | MachineEvent::QuietBegan { .. }
+        | MachineEvent::QuietEnded {} => {}
     }
 }
 
