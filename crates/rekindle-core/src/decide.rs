@@ -9,6 +9,7 @@ mod gate;
 mod health;
 mod hold;
 mod operator;
+mod phone;
 mod placed;
 mod probe;
 mod reconcile;

@@ -8,6 +8,7 @@ use crate::activity::{Measure, StreamEvent, Transcript, UnderWay};
 use crate::event::{AgentSaid, ClockSeen, Landed, PauseReason, UsageLeft, WorkBranch};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, RunId, TaskId};
 use crate::limits::Limits;
+use crate::phone::{PhoneMessage, PhoneOrder};
 use crate::plan::Plan;
 use crate::refusal::Refusal;
 use crate::report::{Baseline, Channel, CheckResult, Evidence, Exit, Report};
@@ -349,6 +350,11 @@ pub enum Order {
     Landed(Landed),
     /// Act on orders whose moment is over, where no coordinator does.
     ActOnDue,
+    /// A person orders something from elsewhere.
+    FromPhone {
+        from: PhoneMessage,
+        order: PhoneOrder,
+    },
 }
 
 impl From<Undoable> for Order {

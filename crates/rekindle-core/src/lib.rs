@@ -22,6 +22,7 @@ pub mod input;
 pub mod last_words;
 pub mod limits;
 pub mod memory;
+pub mod phone;
 pub mod plan;
 pub mod policy;
 pub mod progress;

@@ -318,6 +318,9 @@ pub struct Question {
     #[serde(default)]
     pub takes_work: bool,
     pub answer: Option<String>,
+    /// The channel that the answer came by, where it came from elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<crate::phone::Via>,
     pub asked_at: Time,
 }
 
@@ -325,12 +328,17 @@ impl Question {
     /// What an answer means: the text of an option where it is its number, else the answer as it is. Where an option is itself that
     /// number, it is meant.
     pub fn meant(&self, answer: &str) -> String {
-        let typed = answer.trim();
-        let numbered = typed.parse::<usize>().ok().and_then(|number| self.options.get(number.checked_sub(1)?));
-        match numbered {
-            Some(option) if !self.options.iter().any(|option| option == typed) => option.clone(),
-            _ => answer.to_owned(),
-        }
+        meant(&self.options, answer)
+    }
+}
+
+/// The same for a question's options alone.
+pub fn meant(options: &[String], answer: &str) -> String {
+    let typed = answer.trim();
+    let numbered = typed.parse::<usize>().ok().and_then(|number| options.get(number.checked_sub(1)?));
+    match numbered {
+        Some(option) if !options.iter().any(|option| option == typed) => option.clone(),
+        _ => answer.to_owned(),
     }
 }
 

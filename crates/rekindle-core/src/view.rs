@@ -5,6 +5,7 @@
 mod attempts;
 mod counts;
 mod question;
+mod status_line;
 mod steering;
 mod waits;
 mod waits_for;
@@ -28,6 +29,7 @@ use crate::time::Time;
 pub use attempts::{AttemptRow, attempt_row, number_of};
 pub use counts::Counts;
 pub use question::{QuestionRow, question_row};
+pub use status_line::status_line;
 pub use steering::{AttachedRow, PlacedRow, ToldRow};
 pub use waits::{HeldRow, WaitRow};
 pub use waits_for::{Because, BreakerRow, PersonAct, RunSchedule, SetUp, TaskSchedule, Waits, WaitsFor, waits_of};

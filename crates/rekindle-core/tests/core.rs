@@ -14,6 +14,8 @@ mod harness;
 mod lost;
 #[path = "core/machine.rs"]
 mod machine;
+#[path = "core/phone.rs"]
+mod phone;
 #[path = "core/properties.rs"]
 mod properties;
 #[path = "core/reload.rs"]

@@ -6,6 +6,7 @@
 //! again and again, and `rekindle status` shows what they were about.
 
 mod desktop;
+pub mod phone;
 pub mod webhook;
 
 #[cfg(test)]
@@ -17,13 +18,17 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rekindle_core::ids::TaskId;
+use rekindle_core::ids::{QuestionId, TaskId};
 use rekindle_core::time::Time;
 
 pub use desktop::Session;
+pub use phone::{PausedFromPhone, Phone};
 
 /// Alerts that may wait for one channel: more at once are not read by anybody.
 const QUEUE: usize = 64;
+
+/// Between two looks for replies from a phone: the public ntfy server allows one every five seconds.
+pub const POLL_MS: u64 = 10_000;
 
 /// How long the end of a coordinator waits for alerts that are still under way.
 const LAST_WORDS: Duration = Duration::from_secs(3);
@@ -81,6 +86,8 @@ pub struct Alert {
     pub plan: String,
     /// The task, if it is about one.
     pub task: Option<TaskId>,
+    /// The question, if it is one that a phone is asked too.
+    pub question: Option<QuestionId>,
     /// What its agent printed last, an error first, where it failed.
     pub evidence: Vec<String>,
     pub time: Time,
@@ -94,6 +101,14 @@ pub struct Channels {
     pub webhook: Option<String>,
     /// The desktop, where there is one.
     pub desktop: bool,
+    /// Phones that questions and alerts go to.
+    pub phones: Vec<Phone>,
+    /// Whether a person may pause, resume and ask for the status from there.
+    pub control: bool,
+    /// How often replies are looked for, while any are awaited.
+    pub poll_ms: u64,
+    /// Whether the run was paused from there.
+    pub paused: PausedFromPhone,
     /// The terminal's bell, which is left to the views.
     pub bell: bool,
     /// Whether a person is told when one is needed.
@@ -110,6 +125,10 @@ impl Default for Channels {
         Self {
             command: Vec::new(),
             webhook: None,
+            phones: Vec::new(),
+            control: false,
+            poll_ms: POLL_MS,
+            paused: PausedFromPhone::default(),
             desktop: false,
             bell: false,
             needs_you: true,
@@ -120,6 +139,11 @@ impl Default for Channels {
 }
 
 impl Channels {
+    /// Variables that hold secrets of phones: agents do not get them.
+    pub fn phone_variables(&self) -> Vec<String> {
+        self.phones.iter().flat_map(Phone::variables).map(str::to_owned).collect()
+    }
+
     /// Whether an alert is for the bell and the desktop.
     pub fn tells_here(&self, kind: Kind) -> bool {
         match kind {
@@ -211,6 +235,23 @@ impl Alerts {
             }
             Some(Err(why)) => complaints.add("webhook", &why),
             None => {}
+        }
+        for phone in &channels.phones {
+            let name = phone.via().name();
+            match phone::Teller::new(phone) {
+                Ok(teller) => {
+                    let (wanted, complaints) = (channels.clone(), complaints.clone());
+                    queues.extend(queue(name, move |alert, end| {
+                        if !wanted.tells_afar(alert.kind) {
+                            return;
+                        }
+                        if let Err(why) = teller.tell(alert, &mut |wait| _ = wait_for(end, wait)) {
+                            complaints.add(name, &why);
+                        }
+                    }));
+                }
+                Err(why) => complaints.add(name, &why),
+            }
         }
         Self { queues, complaints }
     }

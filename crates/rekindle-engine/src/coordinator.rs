@@ -345,8 +345,12 @@ fn redactor(programs: &Programs) -> Redactor {
     let environment = std::env::vars_os()
         .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()));
     // Whoever knows the webhook's URL can write there.
-    let webhook = programs.alerts.webhook.iter().map(|url| ("webhook", url));
-    Redactor::with_secrets(environment.chain(given), webhook)
+    let webhook = programs.alerts.webhook.iter().map(|url| ("webhook", url.clone()));
+    let phones = programs.alerts.phones.iter().flat_map(|phone| {
+        let name = phone.via().name();
+        phone.secrets().into_iter().map(move |secret| (name, secret.reveal().to_owned()))
+    });
+    Redactor::with_secrets(environment.chain(given), webhook.chain(phones))
 }
 
 fn settle_isolation(setup: &Setup, state: &State, slug: &str) -> Result<isolation::Apart, Error> {

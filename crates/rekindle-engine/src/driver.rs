@@ -8,6 +8,7 @@ mod answer;
 mod commit;
 mod gather;
 mod load;
+mod phones;
 mod recall;
 mod rows;
 mod spools;
@@ -28,6 +29,7 @@ use rekindle_core::limits::Limits;
 use rekindle_core::role::Role;
 use rekindle_core::state::{RunPhase, State};
 use rekindle_core::time::Time;
+use rekindle_core::view;
 
 use crate::control::Answerer;
 use crate::control::wire::Response;
@@ -41,6 +43,7 @@ pub use crate::world::Message;
 pub use answer::HIDDEN_TOKEN;
 pub use commit::encode;
 pub use load::{LoadError, decode, load, stored_head};
+pub use phones::open_questions;
 pub use rows::{all_rows, rows_from_log, touched_rows};
 
 /// Sleep or a step of the wall that is worth an event: two readings of one clock lie further apart than a millisecond.
@@ -236,6 +239,7 @@ impl<W: World> Driver<W> {
         for effect in decide::outstanding(&self.state) {
             self.act(effect);
         }
+        self.ask_phones();
         self.commit()
     }
 
@@ -365,6 +369,7 @@ impl<W: World> Driver<W> {
             }
             // Nothing more is decided on it: agents continue, and the next coordinator repairs it first.
             Message::StoreDamaged { problem } => return Err(store::Error::Corrupt(problem).into()),
+            Message::StatusAsked { reply } => reply(view::status_line(&self.state)),
             Message::PlanFileChanged { hash } => {
                 self.take(Input::PlanFileChanged { hash });
             }

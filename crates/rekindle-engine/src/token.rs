@@ -1,6 +1,8 @@
 //! An attempt's token: it names the attempt and epoch, and only this state directory's secret can make one.
 
-use rekindle_core::ids::{AttemptId, Epoch};
+use rekindle_core::ids::{AttemptId, Epoch, QuestionId};
+use rekindle_core::phone::Code;
+use rekindle_core::time::Time;
 
 /// Makes and checks tokens. Nothing has to be stored to check one, so a restart forgets none.
 #[derive(Clone)]
@@ -83,6 +85,23 @@ impl Tokens {
         let ours = [self.run.as_str(), ""].map(|run| self.mac_of(run, "token", attempt, epoch));
         let ours = ours.iter().any(|made| blake3::Hash::from_hex(made).is_ok_and(|made| made == mac));
         ours.then_some((attempt, epoch))
+    }
+
+    /// The one-time code of a question, for a reply from a phone. It is derived from what was asked and when, so that nothing is
+    /// stored, and a restart asks with the same one.
+    pub fn question_code(&self, id: QuestionId, attempt: AttemptId, asked_at: Time) -> Code {
+        self.code(&format!("question {id} {} {}", attempt.0, asked_at.0))
+    }
+
+    /// The code for orders about the run itself.
+    pub fn control_code(&self) -> Code {
+        self.code("control")
+    }
+
+    fn code(&self, of: &str) -> Code {
+        let mark = blake3::hash(format!("rekindle phone {}", self.run).as_bytes());
+        let secret = blake3::keyed_hash(&self.secret, format!("rekindle phone {of} run {}", self.run).as_bytes());
+        Code::of(mark.as_bytes(), secret.as_bytes())
     }
 
     /// The nonce of one run of a check.

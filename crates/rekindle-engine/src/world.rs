@@ -20,6 +20,7 @@ use rekindle_shim::tree::Activity;
 
 use crate::agents::Reader;
 use crate::alert::Alert;
+use crate::alert::phone::Asking;
 use crate::control::Answerer;
 use crate::control::wire::Response;
 use crate::person::WorkedOn;
@@ -197,6 +198,12 @@ pub trait World {
     /// Asks the user's command what is left of the allowance; the answer, or that there is none, arrives as an observation.
     fn ask_usage(&mut self);
     fn alert(&mut self, alert: &Alert);
+    /// What the run wants to know from a person now, all of it: phones are asked, and replies arrive as orders.
+    fn ask(&mut self, _asking: Asking) {}
+    /// Whether there is a phone to ask.
+    fn has_phones(&self) -> bool {
+        false
+    }
     /// Bytes that an attempt has written so far, to its session's transcript too.
     fn written(&mut self, attempt: AttemptId) -> u64;
     /// What the processes of an attempt have used so far; nothing where there are none. Fails when that cannot be told.

@@ -1,6 +1,7 @@
 //! What breaks rekindle: the simulator, contract suites, fake model servers, the tidy test. Never shipped.
 
 pub mod browser;
+pub mod chat;
 pub mod contract;
 pub mod installed;
 pub mod model;

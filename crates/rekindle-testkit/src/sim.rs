@@ -17,6 +17,7 @@ mod judge;
 mod operator;
 mod outside;
 mod person;
+mod phone;
 mod plant;
 mod refusals;
 mod rng;
@@ -144,6 +145,7 @@ fn set_out(options: Options) -> Sim {
         blind_until_ms,
         plan_file: Some(setting.plan.hash.clone()),
         person: person::Person::of(options.seed),
+        phone: phone::Phone::of(options.seed),
         merges: Vec::new(),
         coordinator: Coordinator::default(),
         inbox: VecDeque::new(),
@@ -159,6 +161,7 @@ fn set_out(options: Options) -> Sim {
     sim.queue.after_ms(0, Happening::CoordinatorStarts);
     sim.queue.after_ms(500, Happening::OperatorLooks);
     sim.queue.after_ms(900, Happening::PersonSteers);
+    sim.queue.after_ms(1_300, Happening::PhoneRings);
     sim.queue.after_ms(sim.setting.fault_every_ms, Happening::FaultDue);
     sim.queue.after_ms(sim.setting.quiet_at_ms, Happening::Quiet);
     sim
@@ -202,6 +205,7 @@ fn take(shared: &Rc<RefCell<Sim>>, stage: &mut Stage, next: Happening) {
             stage.leave_if_over();
         }
         Happening::PersonSteers => sim.person_steers(),
+        Happening::PhoneRings => sim.phone_rings(),
         Happening::PersonLeaves(pid) => sim.person_leaves(pid),
         Happening::PersonUndoes => sim.person_undoes(),
         Happening::PersonMissed(pid, coordinator) => sim.person_missed(pid, coordinator),

@@ -77,6 +77,16 @@ fn a_message_that_nobody_was_given_is_seen() {
 }
 
 #[test]
+fn a_reply_from_a_phone_that_counts_twice_is_seen() {
+    is_seen(Plant::ReplyRenamed, &[Invariant::RepliedOnce]);
+}
+
+#[test]
+fn a_forged_reply_from_a_phone_is_seen() {
+    is_seen(Plant::ReplyForged, &[Invariant::RepliedOnce]);
+}
+
+#[test]
 fn an_agent_beside_a_person_is_seen() {
     is_seen(Plant::PersonGoneEarly, &[Invariant::Alone]);
 }

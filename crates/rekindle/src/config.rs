@@ -6,6 +6,7 @@ mod agents;
 mod environment;
 mod file;
 mod keys;
+mod phone;
 mod places;
 mod plan_layer;
 mod program;
@@ -23,7 +24,7 @@ use rekindle_core::limits::{CompactionLimits, Limits, UsageLimits};
 use rekindle_core::plan::{FrontMatter, Isolation, Plan, PlanTask};
 use rekindle_core::role::Role;
 use rekindle_engine::agents::Kinds;
-use rekindle_engine::alert::{Channels, Complaints, Finished};
+use rekindle_engine::alert::{Channels, Complaints, Finished, PausedFromPhone, Phone};
 use rekindle_engine::caps::Defaults;
 use rekindle_engine::world::real::{Programs, Worktree};
 
@@ -130,6 +131,7 @@ pub(crate) struct Config {
     pub agents: BTreeMap<String, Agent>,
     /// Environments by name, each with the words before every check there.
     pub environments: BTreeMap<String, Vec<String>>,
+    phones: Vec<Phone>,
     pub warnings: Vec<Diagnostic>,
     file: Option<PathBuf>,
     layer: Layer,
@@ -166,10 +168,12 @@ impl Config {
                 Err(problem) => problems.push(problem),
             }
         }
+        let (phones, found) = phone::read(&layer, &sources.variables);
+        problems.extend(found);
         if problems.iter().any(Diagnostic::is_error) {
             return Err(CliError::diagnosed("the configuration", problems));
         }
-        Ok(Self { agents, environments, warnings: problems, file: sources.file.map(Path::to_owned), layer })
+        Ok(Self { agents, environments, phones, warnings: problems, file: sources.file.map(Path::to_owned), layer })
     }
 
     /// Every setting with its value and origin, in the table's order.
@@ -328,6 +332,10 @@ impl Config {
             alerts: Channels {
                 command: self.notify_command().unwrap_or_default().to_vec(),
                 webhook: self.notify_webhook().map(str::to_owned),
+                phones: self.phones.clone(),
+                control: self.is_on("notify.control"),
+                poll_ms: self.duration_ms("notify.poll"),
+                paused: PausedFromPhone::default(),
                 desktop: self.is_on("notify.desktop"),
                 bell: self.is_on("notify.bell"),
                 needs_you: self.is_on("notify.needs_you"),

@@ -42,6 +42,7 @@ fn row(dir: &StateDir, lost: &Lost) -> Option<QuestionRow> {
              {RESTORE}: nothing is started. Put the newest state.db, state.db-wal, shadow and backups back into {place}."
         ),
         answer: None,
+        via: None,
         asked_at: Time(i64::try_from(asked.as_millis()).unwrap_or(0)),
     })
 }

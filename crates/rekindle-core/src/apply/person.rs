@@ -1,7 +1,8 @@
 //! Questions to people, what their answers change, and notes.
 
 use crate::event::{Event, PersonEvent};
-use crate::ids::AgentName;
+use crate::ids::{AgentName, QuestionId};
+use crate::phone::{PhoneMessage, TAKEN_KEPT, Via};
 use crate::state::{NOTES_KEPT, Note, Question, State, TaskState};
 use crate::steering::{Attached, Placed};
 
@@ -24,29 +25,12 @@ pub(super) fn apply(state: &mut State, event: &Event, fact: &PersonEvent) {
                 context: context.clone(),
                 takes_work: *takes_work,
                 answer: None,
+                via: None,
                 asked_at: event.time,
             };
             state.questions.insert(*id, new);
         }
-        PersonEvent::QuestionAnswered { id, answer } => {
-            super::cli_session::answered(state, *id, event.time);
-            let Some(question) = state.questions.get_mut(id) else {
-                return;
-            };
-            question.answer = Some(answer.clone());
-            let (task, waited) = (question.task.clone(), event.time.since_ms(question.asked_at));
-            let more = state.open_question(&task).is_some();
-            super::on_task(state, &task, |task| match task.state {
-                TaskState::Blocked if !more => task.state = TaskState::Pending,
-                TaskState::InProgress => task.waited_ms = task.waited_ms.saturating_add(waited),
-                TaskState::Blocked
-                | TaskState::Pending
-                | TaskState::Complete
-                | TaskState::Failed
-                | TaskState::Skipped => {}
-            });
-            super::settle::answers(state);
-        }
+        PersonEvent::QuestionAnswered { id, answer, via } => answered(state, event, *id, answer, *via),
         PersonEvent::NoteRecorded { text } => noted(state, event, text),
         PersonEvent::Told { number, text, key, given_back } => {
             super::steering::told(state, event, *number, text, key, *given_back);
@@ -72,8 +56,33 @@ pub(super) fn apply(state: &mut State, event: &Event, fact: &PersonEvent) {
         PersonEvent::OrderTaken { number } | PersonEvent::OrderUndone { number } => {
             state.steering.placed.remove(number);
         }
+        PersonEvent::PhoneOrder { via, message, .. } => from_phone(state, *via, message),
         PersonEvent::PersonAlerted { .. } => {}
     }
+}
+
+fn answered(state: &mut State, event: &Event, id: QuestionId, answer: &str, via: Option<Via>) {
+    super::cli_session::answered(state, id, event.time);
+    let Some(question) = state.questions.get_mut(&id) else {
+        return;
+    };
+    question.answer = Some(answer.to_owned());
+    question.via = via;
+    let (task, waited) = (question.task.clone(), event.time.since_ms(question.asked_at));
+    let more = state.open_question(&task).is_some();
+    super::on_task(state, &task, |task| match task.state {
+        TaskState::Blocked if !more => task.state = TaskState::Pending,
+        TaskState::InProgress => task.waited_ms = task.waited_ms.saturating_add(waited),
+        TaskState::Blocked | TaskState::Pending | TaskState::Complete | TaskState::Failed | TaskState::Skipped => {}
+    });
+    super::settle::answers(state);
+}
+
+/// Remembers whose order was taken, so that the same message is not taken again.
+fn from_phone(state: &mut State, via: Via, message: &str) {
+    let taken = &mut state.steering.from_phone;
+    taken.push_back(PhoneMessage { via, message: message.to_owned() });
+    taken.drain(..taken.len().saturating_sub(TAKEN_KEPT));
 }
 
 fn noted(state: &mut State, event: &Event, text: &str) {

@@ -1,13 +1,15 @@
 //! What an operator may order, whatever agents say.
 
 use super::{
-    About, OpenStep, Reply, attempt, placed, reconcile, reload, review, session, split, steer, stream, unreported,
+    About, OpenStep, Reply, attempt, phone, placed, reconcile, reload, review, session, split, steer, stream,
+    unreported,
 };
 use crate::apply::WORDS_OF_FAILURE;
 use crate::cause::Cause;
 use crate::event::{Landed, PersonEvent, ReviewEvent, RunEvent, TaskEvent};
 use crate::ids::{AttemptId, QuestionId, TaskId};
 use crate::input::Order;
+use crate::phone::Via;
 use crate::state::{RunPhase, Task, TaskState, Word};
 
 /// The reasons of a task that an operator has stopped, and of one that it said has failed.
@@ -25,7 +27,8 @@ pub(super) fn ordered(step: &mut OpenStep<'_>, order: Order) -> Reply {
         Order::Stop { task } => stop(step, &task),
         Order::Retry { task } => retry(step, &task),
         Order::Complete { task, result } => complete(step, &task, result),
-        Order::Answer { id, text } => answer(step, id, text),
+        Order::Answer { id, text } => answer(step, id, text, None),
+        Order::FromPhone { from, order } => phone::ordered(step, from, order),
         Order::Split { task, subtasks } => split::split(step, &task, None, subtasks),
         Order::ForgetFocus => {
             step.emit_run(ReviewEvent::FocusReset {});
@@ -247,7 +250,7 @@ pub(super) fn go_on_after_end(step: &mut OpenStep<'_>, to_prove: bool) {
     }
 }
 
-fn answer(step: &mut OpenStep<'_>, id: QuestionId, answer: String) -> Reply {
+pub(super) fn answer(step: &mut OpenStep<'_>, id: QuestionId, answer: String, via: Option<Via>) -> Reply {
     let Some(question) = step.state.questions.get(&id) else {
         return Reply::Refused { reason: format!("there is no question {id}") };
     };
@@ -263,7 +266,7 @@ fn answer(step: &mut OpenStep<'_>, id: QuestionId, answer: String) -> Reply {
     }
     let about = About { attempt: Some(question.attempt), task: Some(question.task.clone()), epoch: None };
     let (attempt, text) = (question.attempt, question.text.clone());
-    step.emit(about, PersonEvent::QuestionAnswered { id, answer: answer.clone() });
+    step.emit(about, PersonEvent::QuestionAnswered { id, answer: answer.clone(), via });
     if !unreported::answered(step, id, &answer) {
         stream::answered(step, attempt, &text, &answer);
     }

@@ -201,7 +201,7 @@ fn close_questions(step: &mut OpenStep<'_>, id: &TaskId) {
     for (question, attempt) in open {
         let answer = "the task was changed: read its new text".to_owned();
         let about = About { attempt: Some(attempt), task: Some(id.clone()), epoch: None };
-        step.emit(about, PersonEvent::QuestionAnswered { id: question, answer });
+        step.emit(about, PersonEvent::QuestionAnswered { id: question, answer, via: None });
     }
 }
 

@@ -141,6 +141,7 @@ names! {
     Person PersonEvent {
         QuestionAsked "question_asked"
         QuestionAnswered "question_answered"
+        PhoneOrder "phone_order"
         NoteRecorded "note_recorded"
         PersonAlerted "person_alerted"
         Told "told"

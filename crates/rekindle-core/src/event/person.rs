@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{AttemptId, QuestionId};
+use crate::phone::{PhoneWord, Via};
 use crate::steering::{How, PersonProcess, Undoable};
 use crate::time::Time;
 
@@ -24,6 +25,16 @@ pub enum PersonEvent {
     QuestionAnswered {
         id: QuestionId,
         answer: String,
+        /// The channel that the answer came by, where it came from elsewhere.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        via: Option<Via>,
+    },
+    /// A person gave an order about the run from elsewhere.
+    PhoneOrder {
+        via: Via,
+        /// The channel's own id of their message: one message is taken once.
+        message: String,
+        word: PhoneWord,
     },
     /// An agent or a person noted a decision.
     NoteRecorded {

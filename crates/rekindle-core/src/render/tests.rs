@@ -143,7 +143,11 @@ fn begin_t3(log: &mut Log) {
         takes_work: false,
     });
     log.add(Some("T3"), Some(("backend", 1)), asked);
-    log.add(Some("T3"), None, Body::Person(PersonEvent::QuestionAnswered { id: QuestionId(1), answer: "8080".into() }));
+    log.add(
+        Some("T3"),
+        None,
+        Body::Person(PersonEvent::QuestionAnswered { id: QuestionId(1), answer: "8080".into(), via: None }),
+    );
     log.add(
         None,
         Some(("backend", 1)),

@@ -1,11 +1,12 @@
 //! What a person said to agents, which tasks they hold, and which of their orders can still be taken back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
 use super::State;
 use crate::ids::{AttemptId, TaskId};
+use crate::phone::PhoneMessage;
 use crate::steering::{Attached, Placed, Tell, TellStage};
 
 /// The person's hand in a run.
@@ -22,6 +23,8 @@ pub struct Steering {
     pub last_placed: u64,
     /// Orders that can still be taken back.
     pub placed: BTreeMap<u64, Placed>,
+    /// Messages from phones whose orders about the run were taken, newest last.
+    pub from_phone: VecDeque<PhoneMessage>,
 }
 
 impl Steering {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{AgentName, QuestionId, TaskId};
+use crate::phone::Via;
 use crate::state::State;
 use crate::time::Time;
 
@@ -17,6 +18,9 @@ pub struct QuestionRow {
     /// What a person needs to know.
     pub context: String,
     pub answer: Option<String>,
+    /// The channel that the answer came by, where it came from elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Via>,
     pub asked_at: Time,
 }
 
@@ -30,6 +34,7 @@ pub fn question_row(state: &State, id: QuestionId) -> Option<QuestionRow> {
         options: question.options.clone(),
         context: question.context.clone(),
         answer: question.answer.clone(),
+        via: question.via,
         asked_at: question.asked_at,
     })
 }

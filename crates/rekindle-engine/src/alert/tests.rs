@@ -24,6 +24,7 @@ fn alert() -> Alert {
         run: "r-1".to_owned(),
         plan: "demo".to_owned(),
         task: Some(TaskId::new("T1").expect("a name")),
+        question: None,
         evidence: Vec::new(),
         time: Time(1_767_323_045_000),
     }

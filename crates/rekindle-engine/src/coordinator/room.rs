@@ -53,6 +53,7 @@ fn tell_lost(setup: &Setup, state: &State, found: &Lost) {
         run: run.map(|run| run.id.to_string()).unwrap_or_default(),
         plan: run.map(|run| run.plan.name.clone()).unwrap_or_default(),
         task: None,
+        question: None,
         evidence: Vec::new(),
         time: clock::wall(),
     };

@@ -10,7 +10,7 @@ use rekindle_core::plan::PlanTask;
 use rekindle_core::refusal::Refusal;
 use rekindle_core::report::Evidence;
 use rekindle_core::state::{AttemptPhase, Task, TaskState};
-use rekindle_core::{text, view};
+use rekindle_core::{phone, text, view};
 
 use super::Driver;
 use crate::agents::PLUGIN_MARK;
@@ -64,6 +64,7 @@ impl<W: World> Driver<W> {
 
     fn alert(&mut self, kind: Kind, text: String, choices: Vec<String>, task: Option<TaskId>) {
         let evidence = task.as_ref().map(|task| self.evidence_of(task)).unwrap_or_default();
+        let question = phone::asked_by(&choices);
         let run = self.state.run.as_ref();
         let alert = Alert {
             kind,
@@ -72,6 +73,7 @@ impl<W: World> Driver<W> {
             run: run.map_or(String::new(), |run| run.id.to_string()),
             plan: run.map_or(String::new(), |run| run.plan.name.clone()),
             task,
+            question,
             evidence,
             time: self.decided_at,
         };

@@ -43,7 +43,10 @@ impl<W: World> Driver<W> {
             return Ok(());
         }
         self.append_pending()?;
-        let Pending { effects, answers, kept, .. } = std::mem::take(&mut self.pending);
+        let Pending { effects, answers, kept, touched, .. } = std::mem::take(&mut self.pending);
+        if !self.taking_over && !touched.questions.is_empty() {
+            self.ask_phones();
+        }
         for attempt in kept {
             self.world.drop_kept_reports(attempt);
         }

@@ -94,6 +94,10 @@ pub enum Message {
     StoreDamaged {
         problem: String,
     },
+    /// A person wants to know from elsewhere how the run stands.
+    StatusAsked {
+        reply: Box<dyn FnOnce(String) + Send>,
+    },
     /// The plan's file differs from the pinned plan.
     PlanFileChanged {
         hash: String,

@@ -10,6 +10,7 @@ mod cli_session;
 mod disk;
 mod launch;
 mod person;
+mod phone;
 mod settle;
 mod setup;
 mod workspaces;
@@ -37,6 +38,7 @@ use rekindle_shim::tree::Activity;
 use super::{Admission, CheckOrder, KeptReport, LaunchOrder, LeaveOrder, MergeOrder, Message, Notice, World, kept};
 use crate::agents::history::Record;
 use crate::agents::{Program, Reader};
+use crate::alert::phone::{Asking, Phones};
 use crate::alert::{Alert, Alerts, Channels, Session};
 use crate::caps::Defaults;
 use crate::clock::Clock;
@@ -106,6 +108,7 @@ pub struct RealWorld {
     /// second order must not come as far as looking.
     launched: BTreeSet<AttemptId>,
     alerts: Alerts,
+    phones: Phones,
     outputs: Outputs,
 }
 
@@ -127,6 +130,7 @@ impl RealWorld {
         supervise::prepare_groups(&bundles);
         let (observed, observations) = sync_channel(OBSERVATIONS);
         let alerts = Alerts::start(&programs.alerts, &Session::of_this_process());
+        let phones = phone::start(&programs.alerts, dir.path(), &tokens, &messages);
         let shared = Arc::new(Shared {
             bundles,
             state_dir: dir.path().to_owned(),
@@ -157,6 +161,7 @@ impl RealWorld {
             handed_out: BTreeMap::new(),
             launched: BTreeSet::new(),
             alerts,
+            phones,
             outputs: Outputs::of(dir.path()),
         })
     }
@@ -387,6 +392,14 @@ impl World for RealWorld {
 
     fn alert(&mut self, alert: &Alert) {
         self.alerts.tell(alert);
+    }
+
+    fn ask(&mut self, asking: Asking) {
+        self.phones.ask(asking);
+    }
+
+    fn has_phones(&self) -> bool {
+        !self.phones.is_empty()
     }
 
     fn written(&mut self, attempt: AttemptId) -> u64 {

@@ -45,6 +45,7 @@ impl Sim {
             Order::Skip { .. } | Order::Complete { .. } | Order::Fail { .. } => "edit: operator's word",
             Order::WithUndo { .. } => "edit: order with undo",
             Order::Undo { .. } => "edit: undo",
+            Order::FromPhone { .. } => "edit: from a phone",
             _ => return,
         });
     }

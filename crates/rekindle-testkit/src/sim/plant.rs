@@ -89,11 +89,15 @@ pub enum Plant {
     UnaskedAsPlenty,
     /// Nobody hears that a person's program has ended.
     ForgetPerson,
+    /// A reply that a channel delivers again passes as a new one.
+    ReplyRenamed,
+    /// A reply without the right code is passed on.
+    ReplyForged,
 }
 
 impl Plant {
     /// Every plant.
-    pub const ALL: [Self; 43] = [
+    pub const ALL: [Self; 45] = [
         Self::NoEpochCheck,
         Self::AckBeforeCommit,
         Self::KillpgOnly,
@@ -137,6 +141,8 @@ impl Plant {
         Self::AckRefused,
         Self::UnaskedAsPlenty,
         Self::ForgetPerson,
+        Self::ReplyRenamed,
+        Self::ReplyForged,
     ];
 
     /// Its name on the command line.
@@ -186,6 +192,8 @@ impl Plant {
             Self::AckRefused => "ack-refused",
             Self::UnaskedAsPlenty => "unasked-as-plenty",
             Self::ForgetPerson => "forget-person",
+            Self::ReplyRenamed => "reply-renamed",
+            Self::ReplyForged => "reply-forged",
         }
     }
 

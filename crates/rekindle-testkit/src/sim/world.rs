@@ -21,6 +21,7 @@ use super::control::Calls;
 use super::faults::{Fault, Kill};
 use super::outside::Asked;
 use super::person::Person;
+use super::phone::Phone;
 use super::plant::Plant;
 use super::refusals::{POLL_MS, refusal};
 use super::rng::Rng;
@@ -72,6 +73,8 @@ pub enum Happening {
     OperatorLooks,
     /// The person who steers looks in.
     PersonSteers,
+    /// Something arrives from the person's phone.
+    PhoneRings,
     /// A person's program ends.
     PersonLeaves(u32),
     /// The person takes the newest order back.
@@ -171,6 +174,7 @@ pub struct Sim {
     pub checkers: Checkers,
     /// Who steers.
     pub person: Person,
+    pub phone: Phone,
     pub trace: Trace,
     /// How often the machine said no, by what to, and how often the rest of what can go wrong did.
     pub drawn: BTreeMap<&'static str, u64>,

@@ -105,7 +105,7 @@ fn events_of(text: &str, n: u64, run: &str) -> Vec<NewEvent> {
             context: text.clone(),
             takes_work: false,
         }),
-        Body::Person(PersonEvent::QuestionAnswered { id: QuestionId(n), answer: text.clone() }),
+        Body::Person(PersonEvent::QuestionAnswered { id: QuestionId(n), answer: text.clone(), via: None }),
         Body::Task(TaskEvent::TaskSkipped { reason: text.clone() }),
         Body::Task(TaskEvent::WorkflowFailed { reason: text.clone(), detail: text.clone() }),
     ];

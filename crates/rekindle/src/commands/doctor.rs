@@ -87,6 +87,7 @@ pub(crate) fn run(args: &DoctorArgs, context: &Context) -> Result<Exit> {
     findings.extend(checks::state(&context.project));
     findings.extend(checks::configuration(config.as_ref(), &context.project));
     findings.extend(config.as_ref().ok().and_then(checks::webhook));
+    findings.extend(config.iter().flat_map(alerts::look_at_phones));
     let mut agents = Vec::new();
     if let Ok(config) = &config {
         let (found, more) = look_at_agents(config, context, args.tries);

@@ -32,6 +32,9 @@ struct QuestionJson<'a> {
     options: &'a [String],
     context: &'a str,
     answer: Option<&'a str>,
+    /// The channel that the answer came by, where it came from elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    via: Option<&'static str>,
     asked_at: String,
 }
 
@@ -66,6 +69,7 @@ fn as_json(question: &QuestionRow) -> QuestionJson<'_> {
         options: &question.options,
         context: &question.context,
         answer: question.answer.as_deref(),
+        via: question.via.map(rekindle_core::phone::Via::name),
         asked_at: stamp(question.asked_at),
     }
 }

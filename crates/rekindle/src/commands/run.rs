@@ -4,6 +4,7 @@ mod background;
 mod commands;
 mod foreground;
 mod git;
+mod phone;
 mod prepare;
 pub(crate) mod watch;
 
@@ -111,6 +112,13 @@ fn go(prepared: prepare::Prepared, options: &RunOptions, context: &Context) -> R
         prepare::Prepared::Attach => foreground::attach(options.progress, context),
         prepare::Prepared::RepairInBackground => background::start(context),
         prepare::Prepared::Coordinate(_) if options.detach => background::start(context),
-        prepare::Prepared::Coordinate(setup) => foreground::coordinate(*setup, options.progress, context),
+        prepare::Prepared::Coordinate(setup) => {
+            let alerts = setup.programs.alerts.clone();
+            let exit = foreground::coordinate(*setup, options.progress, context)?;
+            if exit == Exit::Paused && alerts.paused.is_so() && !options.no_wait {
+                return phone::wait_for_resume(&alerts, options, context);
+            }
+            Ok(exit)
+        }
     }
 }

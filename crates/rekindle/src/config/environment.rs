@@ -29,7 +29,8 @@ pub(super) fn read(variables: impl IntoIterator<Item = (OsString, OsString)>) ->
         // A variable's name has no dots: those of a section are underlines in it.
         let begins =
             |section: &&str| rest.strip_prefix(&section.replace('.', "_")).is_some_and(|leaf| leaf.starts_with('_'));
-        let section = sections().find(begins);
+        // The longest: `notify.slack` is a section within `notify`.
+        let section = sections().filter(begins).max_by_key(|section| section.len());
         let Some(section) = section else { continue };
         match read_one(section, &rest[section.len() + 1..], name, &value) {
             Ok((key, value)) => layer.set(key, value, Origin::Variable(name.to_owned())),

@@ -11,6 +11,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::agents::{self, Agent};
 use super::keys::{KEYS, Key, Shape, Value, Wrong, sections};
+use super::phone;
 use super::places;
 use super::{Layer, Origin};
 use crate::diagnostic::{Diagnostic, SourceSpan};
@@ -119,7 +120,12 @@ impl Reader<'_> {
         };
         for (name, value) in table {
             let leaf = name.get_ref().as_ref();
-            let Some(key) = Key::find(&format!("{section}.{leaf}")) else {
+            let below = format!("{section}.{leaf}");
+            if sections().any(|known| known == below) {
+                self.section(&below, value, layer);
+                continue;
+            }
+            let Some(key) = Key::find(&below) else {
                 self.unknown_key(section, leaf, name.span());
                 continue;
             };
@@ -165,6 +171,9 @@ impl Reader<'_> {
             }
             // A number or a switch in quotes is a slip that is better told than guessed at.
             (Shape::Count { .. } | Shape::Switch, DeValue::String(_)) => Err(key.wrong_shape("a text")),
+            (Shape::Id, DeValue::Integer(number)) if number.radix() == 10 => {
+                Ok(Value::Text(number.as_str().to_owned()))
+            }
             (_, DeValue::String(text)) => key.from_text(text),
             _ => Err(key.wrong_shape(kind_of(value))),
         };
@@ -178,6 +187,9 @@ impl Reader<'_> {
     }
 
     fn unknown_key(&mut self, section: &str, leaf: &str, span: Range<usize>) {
+        if let Some(problem) = phone::in_clear(self.path, self.line(span.start), section, leaf) {
+            return self.problems.push(problem);
+        }
         let message = format!("unknown key `{leaf}` in [{section}]");
         let elsewhere = KEYS.iter().filter(|key| key.leaf() == leaf).map(|key| format!("[{}]", key.section()));
         let elsewhere: Vec<String> = elsewhere.collect();

@@ -24,6 +24,8 @@ pub(crate) enum Shape {
     /// Any text, nothing included.
     Text,
     OneOf(&'static [&'static str]),
+    /// An id that somebody else gave; a number needs no quotes.
+    Id,
     /// Names: a list, or one text with commas between them.
     Names,
     /// A program with its arguments; one text is given to the shell.
@@ -135,6 +137,25 @@ pub(crate) const KEYS: &[Key] = &[
     key("notify.bell", Shape::Switch, "false"),
     key("notify.needs_you", Shape::Switch, "true"),
     key("notify.finished", Shape::OneOf(&Finished::NAMES), "local"),
+    key("notify.control", Shape::Switch, "false"),
+    key("notify.poll", LIMIT, "10s"),
+    key("notify.ntfy.topic_file", Shape::Text, ""),
+    key("notify.ntfy.topic_env", Shape::Text, ""),
+    key("notify.ntfy.reply_topic_file", Shape::Text, ""),
+    key("notify.ntfy.reply_topic_env", Shape::Text, ""),
+    key("notify.ntfy.token_file", Shape::Text, ""),
+    key("notify.ntfy.token_env", Shape::Text, ""),
+    key("notify.ntfy.server", Shape::Text, ""),
+    key("notify.telegram.token_file", Shape::Text, ""),
+    key("notify.telegram.token_env", Shape::Text, ""),
+    key("notify.telegram.chat", Shape::Id, ""),
+    key("notify.telegram.user", Shape::Id, ""),
+    key("notify.telegram.api", Shape::Text, ""),
+    key("notify.slack.token_file", Shape::Text, ""),
+    key("notify.slack.token_env", Shape::Text, ""),
+    key("notify.slack.channel", Shape::Id, ""),
+    key("notify.slack.user", Shape::Id, ""),
+    key("notify.slack.api", Shape::Text, ""),
 ];
 
 pub(super) const AGENT_MEMORY: Key = key("memory_max", Shape::Memory, "auto");
@@ -175,7 +196,7 @@ impl Key {
                 "false" => Ok(Value::Switch(false)),
                 _ => Err(self.wrong_shape(&quote(text))),
             },
-            Shape::Text => Ok(Value::Text(text.to_owned())),
+            Shape::Text | Shape::Id => Ok(Value::Text(text.to_owned())),
             Shape::OneOf(words) => self.from_word(text, words),
             Shape::Names => {
                 let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
@@ -218,6 +239,7 @@ impl Key {
             Shape::Memory => ("an amount of memory", "\"4GiB\"".to_owned()),
             Shape::Switch => ("true or false", self.default.to_owned()),
             Shape::Text | Shape::OneOf(_) => ("a text", format!("\"{}\"", self.default)),
+            Shape::Id => ("an id", "\"123456789\"".to_owned()),
             Shape::Names => ("a list of names", "[\"main\"]".to_owned()),
             Shape::Command => ("a list of words", "[\"notify-send\", \"rekindle\"]".to_owned()),
         };

@@ -1,5 +1,6 @@
 //! Tables of what may be written where, which of it wins, and what is said about the rest.
 
+mod phone;
 mod refused;
 mod toy;
 

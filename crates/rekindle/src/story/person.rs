@@ -10,7 +10,13 @@ use crate::ui::Tone;
 pub(super) fn tell(fact: &PersonEvent) -> Parts {
     match fact {
         PersonEvent::QuestionAsked { id, text, .. } => ("ASKED", Tone::Warning, format!("question {id}: {text}")),
-        PersonEvent::QuestionAnswered { id, answer } => ("ANSWERED", Tone::Good, format!("question {id}: {answer}")),
+        PersonEvent::QuestionAnswered { id, answer, via } => {
+            let via = via.map(|via| format!(" (by {via})")).unwrap_or_default();
+            ("ANSWERED", Tone::Good, format!("question {id}: {answer}{via}"))
+        }
+        PersonEvent::PhoneOrder { via, word, .. } => {
+            ("ORDERED", Tone::Warning, format!("{} by {via}, from a phone", word.name()))
+        }
         PersonEvent::NoteRecorded { text } => ("NOTED", Tone::Dim, text.clone()),
         PersonEvent::PersonAlerted { text, .. } => ("ALERT", Tone::Error, text.clone()),
         PersonEvent::Told { given_back: true, .. } => {

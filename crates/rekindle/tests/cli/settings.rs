@@ -71,6 +71,25 @@ fn every_value_is_shown_with_where_it_came_from() {
     out| notify.bell                   false                    default
     out| notify.needs_you              true                     default
     out| notify.finished               "local"                  default
+    out| notify.control                false                    default
+    out| notify.poll                   "10s"                    default
+    out| notify.ntfy.topic_file        ""                       default
+    out| notify.ntfy.topic_env         ""                       default
+    out| notify.ntfy.reply_topic_file  ""                       default
+    out| notify.ntfy.reply_topic_env   ""                       default
+    out| notify.ntfy.token_file        ""                       default
+    out| notify.ntfy.token_env         ""                       default
+    out| notify.ntfy.server            ""                       default
+    out| notify.telegram.token_file    ""                       default
+    out| notify.telegram.token_env     ""                       default
+    out| notify.telegram.chat          ""                       default
+    out| notify.telegram.user          ""                       default
+    out| notify.telegram.api           ""                       default
+    out| notify.slack.token_file       ""                       default
+    out| notify.slack.token_env        ""                       default
+    out| notify.slack.channel          ""                       default
+    out| notify.slack.user             ""                       default
+    out| notify.slack.api              ""                       default
     exit 0
     "#);
 }

@@ -260,7 +260,11 @@ impl At<'_> {
             argv: prefix.into_iter().flatten().cloned().chain(shell).collect(),
             cwd: self.dir.to_owned(),
             env,
-            env_remove: removed.iter().map(|name| (*name).to_owned()).collect(),
+            env_remove: removed
+                .iter()
+                .map(|name| (*name).to_owned())
+                .chain(shared.programs.alerts.phone_variables())
+                .collect(),
             stdin: Stdin::Null,
             output: Output::Capped { bytes: OUTPUT_BYTES },
             deadline_ms: Some(shared.programs.check_timeout_ms),

@@ -197,7 +197,7 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), Trouble> {
         argv: launch.argv.into_iter().map(|word| found_in(&shared.workspace, &workspace, word)).collect(),
         cwd: workspace.clone(),
         env,
-        env_remove: launch.env_remove,
+        env_remove: launch.env_remove.into_iter().chain(shared.programs.alerts.phone_variables()).collect(),
         stdin: launch.stdin,
         output: Output::Spool,
         deadline_ms: None,

@@ -69,6 +69,8 @@ pub enum Invariant {
     Changed,
     /// 9: a task that a person held is given back once their program has ended.
     GivenBack,
+    /// 2: a question has one answer, and what comes from a phone is somebody's word, taken once.
+    RepliedOnce,
 }
 
 impl Invariant {
@@ -107,6 +109,7 @@ impl Invariant {
             Self::Word => "3 a person's word is final",
             Self::Changed => "3 a changed plan counts as a person changed it",
             Self::GivenBack => "9 a held task is given back when the person is gone",
+            Self::RepliedOnce => "2 a reply from a phone counts once",
         }
     }
 }

@@ -15,8 +15,12 @@ impl Sim {
         if let (Body::Person(PersonEvent::Attached { by, .. }), Some(task)) = (&event.body, &event.task) {
             self.person.has(by.pid, task);
         }
+        if let Body::Person(fact) = &event.body {
+            self.check_phone(fact);
+        }
         if matches!(event.body, Body::Run(RunEvent::RunStarted { .. })) {
             self.person.forget_held();
+            self.phone.another_run();
         }
         let verdict = match &event.body {
             Body::Person(PersonEvent::Told { key, given_back: false, .. }) => self.was_said(key),

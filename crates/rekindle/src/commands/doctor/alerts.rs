@@ -1,6 +1,6 @@
 //! `doctor --alerts`: an alert through every channel that is configured, and what came of it.
 
-use rekindle_engine::alert::{Alert, Alerts, Channels, Kind, Session};
+use rekindle_engine::alert::{Alert, Alerts, Channels, Kind, Phone, Session, phone};
 use rekindle_engine::clock;
 
 use super::checks::{finding, ok};
@@ -14,6 +14,9 @@ const LISTEN_MS: u32 = 2_000;
 /// Between two looks whether one has.
 const LOOK_MS: u32 = 50;
 
+/// Where to read how a phone is set up.
+const SET_UP: &str = "the set-up in two minutes: docs/phone.md";
+
 /// Sends an alert through every channel.
 pub(super) fn try_all(config: &Config, ui: &Ui) -> Vec<Finding> {
     let channels = config.programs().alerts;
@@ -24,11 +27,14 @@ pub(super) fn try_all(config: &Config, ui: &Ui) -> Vec<Finding> {
         run: "test".to_owned(),
         plan: "test".to_owned(),
         task: None,
+        question: None,
         evidence: Vec::new(),
         time: clock::wall(),
     };
     // Whatever is chosen for a run, this is to be heard.
-    let wanted = Channels { needs_you: true, ..channels };
+    // Phones are tried in both directions, each by itself.
+    let phones = channels.phones.clone();
+    let wanted = Channels { needs_you: true, phones: Vec::new(), ..channels };
     let session = Session::of_this_process();
     let alerts = Alerts::start(&wanted, &session);
     alerts.tell(&alert);
@@ -51,13 +57,35 @@ pub(super) fn try_all(config: &Config, ui: &Ui) -> Vec<Finding> {
     ];
     let used: Vec<&str> = channels.iter().filter(|(_, on)| *on).map(|(name, _)| *name).collect();
     let mut findings: Vec<Finding> = complaints.iter().map(|text| finding("alerts", Verdict::Warning, text)).collect();
+    findings.extend(phones.iter().map(try_phone));
+    if used.is_empty() && !phones.is_empty() {
+        return findings;
+    }
     if used.is_empty() {
         findings.push(Finding {
             hint: Some("set notify.bell, notify.command or notify.webhook in rekindle.toml".to_owned()),
             ..finding("alerts", Verdict::Warning, "no alert channel is configured")
         });
-    } else if findings.is_empty() {
+    } else if complaints.is_empty() {
         findings.push(ok("alerts", &format!("sent through {}", used.join(", "))));
     }
     findings
+}
+
+/// Whether each phone's secrets can be read and have their form; nothing is sent.
+pub(super) fn look_at_phones(config: &Config) -> Vec<Finding> {
+    let look = |phone: &Phone| match phone.check() {
+        Ok(()) => ok(phone.via().name(), "configured; try it: rekindle doctor --alerts"),
+        Err(why) => Finding { hint: Some(SET_UP.to_owned()), ..finding(phone.via().name(), Verdict::Problem, &why) },
+    };
+    config.programs().alerts.phones.iter().map(look).collect()
+}
+
+/// A message to a phone, and a look for replies.
+fn try_phone(phone: &Phone) -> Finding {
+    let name = phone.via().name();
+    match phone::probe(phone) {
+        Ok(()) => ok(name, "a test message was sent, and replies can be read"),
+        Err(why) => Finding { hint: Some(SET_UP.to_owned()), ..finding(name, Verdict::Warning, &why) },
+    }
 }

@@ -408,6 +408,7 @@ fn by_person(fact: &PersonEvent) -> bool {
         fact,
         PersonEvent::QuestionAsked { .. }
             | PersonEvent::QuestionAnswered { .. }
+            | PersonEvent::PhoneOrder { .. }
             | PersonEvent::NoteRecorded { .. }
             | PersonEvent::PersonAlerted { .. }
             | PersonEvent::Told { given_back: false, .. }

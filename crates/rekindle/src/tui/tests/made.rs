@@ -119,6 +119,7 @@ pub(super) fn question(number: u64, task: &str) -> QuestionRow {
         options: vec!["PostgreSQL".to_owned(), "SQLite".to_owned()],
         context: "The plan names both; the tests run with SQLite.".to_owned(),
         answer: None,
+        via: None,
         asked_at: ago(4),
     }
 }
