@@ -29,6 +29,10 @@ pub(super) fn tell(fact: &MachineEvent, now: Time) -> Option<Parts> {
         | MachineEvent::SetupStarted { .. }
         | MachineEvent::SetupFinished { .. }
         | MachineEvent::SetupFailed { .. }
+        | MachineEvent::SetupRetried { .. }
+        | MachineEvent::PreflightOrdered {}
+        | MachineEvent::Preflight(_)
+        | MachineEvent::Cleaned(_)
         | MachineEvent::HealthOrdered {}
         | MachineEvent::HealthChecked(_)
         | MachineEvent::UsageAsked {}

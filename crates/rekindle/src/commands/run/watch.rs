@@ -414,29 +414,14 @@ fn by_person(fact: &PersonEvent) -> bool {
 
 /// The same for what the machine, the allowance and budgets say.
 fn of_machine(fact: &MachineEvent) -> bool {
+    use MachineEvent as M;
     match fact {
-        MachineEvent::Preflight(seen) => seen.is_notable(),
-        MachineEvent::HealthChecked(seen) => seen.results.iter().any(|check| !check.passed),
-        MachineEvent::SetupFailed { .. }
-        | MachineEvent::BudgetNotice(_)
-        | MachineEvent::BudgetReached(_)
-        | MachineEvent::BudgetAnswered(_)
-        | MachineEvent::QuietBegan { .. }
-        | MachineEvent::QuietEnded {}
-        | MachineEvent::StartsHeld(_)
-        | MachineEvent::StartsReleased {}
-        | MachineEvent::BreakerOpened { .. } => true,
-        MachineEvent::ClockMoved(_)
-        | MachineEvent::PreflightOrdered {}
-        | MachineEvent::SetupStarted { .. }
-        | MachineEvent::SetupRetried { .. }
-        | MachineEvent::SetupFinished { .. }
-        | MachineEvent::HealthOrdered {}
-        | MachineEvent::UsageAsked {}
-        | MachineEvent::UsageSeen(_)
-        | MachineEvent::BudgetAsked(_)
-        | MachineEvent::DayBegan { .. }
-        | MachineEvent::Cleaned(_) => false,
+        M::Preflight(seen) => seen.is_notable(),
+        M::HealthChecked(seen) => seen.results.iter().any(|check| !check.passed),
+        M::SetupFailed { .. } | M::StartsHeld(_) | M::StartsReleased {} | M::BreakerOpened { .. } => true,
+        M::BudgetNotice(_) | M::BudgetReached(_) | M::BudgetAnswered(_) => true,
+        M::QuietBegan { .. } | M::QuietEnded {} => true,
+        _ => false,
     }
 }
 
