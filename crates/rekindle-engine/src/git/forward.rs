@@ -124,7 +124,8 @@ impl Repo {
 
     /// Refuses what the disk has no room for before a file is touched.
     fn require_room(&self, at: &Path, changes: &[Change]) -> Result<()> {
-        let ids: BTreeSet<&str> = changes.iter().flat_map(|change| [change.old(), change.new()]).flatten().collect();
+        let ids: BTreeSet<&str> =
+            changes.iter().flat_map(|change| [change.before(), change.after()]).flatten().collect();
         let ids: Vec<&str> = ids.into_iter().collect();
         let format = "--batch-check=%(objectname) %(objectsize)";
         let listed = self.call().args(["cat-file", format]).input(ids.join("\n") + "\n").ok()?;
@@ -138,11 +139,12 @@ impl Repo {
             bytes.div_ceil(BLOCK_BYTES) * BLOCK_BYTES
         };
         // A file makes room for its new content itself, so only what grows is counted.
-        let grows = changes.iter().map(|change| blocks(change.new()).saturating_sub(blocks(change.old()))).sum::<u64>();
+        let grows =
+            changes.iter().map(|change| blocks(change.after()).saturating_sub(blocks(change.before()))).sum::<u64>();
         let index = self.call_in(at).args(["rev-parse", "--path-format=absolute", "--git-path", "index"]).line()?;
         let index = call::path(&index).metadata().map_or(0, |meta| meta.len());
         let needs = grows + index + SPARE_BYTES;
-        let files = changes.iter().filter(|change| change.old().is_none()).count() as u64 + SPARE_FILES;
+        let files = changes.iter().filter(|change| change.before().is_none()).count() as u64 + SPARE_FILES;
         let disk = rustix::fs::statvfs(at).map_err(|error| Error::io(at, error.into()))?;
         let free = disk.f_bavail.saturating_mul(disk.f_frsize);
         // Some filesystems do not count files: they say that there are none at all.

@@ -68,11 +68,11 @@ impl Change {
     }
 
     /// The object of the file before; none for a submodule, which is no file.
-    pub fn old(&self) -> Option<&str> {
+    pub fn before(&self) -> Option<&str> {
         self.old.as_ref().filter(|version| version.mode != MODULE_MODE).map(|version| version.id.as_str())
     }
 
-    pub fn new(&self) -> Option<&str> {
+    pub fn after(&self) -> Option<&str> {
         self.new.as_ref().filter(|version| version.mode != MODULE_MODE).map(|version| version.id.as_str())
     }
 

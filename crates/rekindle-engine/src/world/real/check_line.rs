@@ -48,7 +48,7 @@ pub fn check_line(
 }
 
 /// The words that run a command behind a prefix. A remote shell splits its words once more: there they are quoted.
-fn in_shell(prefix: &[String], command: &str) -> Vec<String> {
+pub(super) fn in_shell(prefix: &[String], command: &str) -> Vec<String> {
     let shell = ["/bin/sh", "-c", command];
     let remote = prefix.first().and_then(|program| Path::new(program).file_name()).is_some_and(|name| name == "ssh");
     match remote {

@@ -443,7 +443,7 @@ mod tests {
     fn the_next_bundle_is_never_one_that_is_there() {
         let place = tempfile::tempdir().expect("tempdir");
         let (label, epoch, task, environment) = ("usage", Epoch(0), None, None);
-        let at = At { place: place.path(), label, epoch, task, environment, dir: place.path() };
+        let at = At { place: place.path(), label, epoch, task, environment, dir: place.path(), key: None };
         assert_eq!(at.next_bundle(), (1, place.path().join("000001")));
         std::fs::create_dir(place.path().join("000002")).expect("one whose predecessor is gone");
         assert_eq!(at.next_bundle(), (3, place.path().join("000003")));
@@ -453,7 +453,7 @@ mod tests {
     fn a_command_reaches_a_remote_shell_in_one_piece() {
         let words = |prefix: &[&str]| {
             let prefix: Vec<String> = prefix.iter().map(|word| (*word).to_owned()).collect();
-            in_shell(&prefix, "test 'a b' = x").join(" ")
+            super::super::check_line::in_shell(&prefix, "test 'a b' = x").join(" ")
         };
         assert_eq!(words(&["env", "-i"]), "/bin/sh -c test 'a b' = x");
         assert_eq!(words(&["/usr/bin/ssh", "host"]), "'/bin/sh' '-c' 'test '\\''a b'\\'' = x'");
