@@ -86,7 +86,7 @@ impl Sim {
 
     /// What the person writes next. A reply without the right code ends at the channel, unless a bug is planted.
     fn draw_reply(&mut self) -> Option<PhoneOrder> {
-        let open: Vec<QuestionId> = self.checkers.open_questions().into_iter().map(|(id, _)| id).collect();
+        let open: Vec<QuestionId> = self.checkers.open_questions().into_iter().map(|(id, ..)| id).collect();
         let id = self.phone.rng.pick(&open).copied().filter(|_| !self.setting.mute);
         if let (Some(Plant::ReplyForged), Some(id)) = (self.plant, id) {
             return Some(PhoneOrder::Answer { id, text: "forged".to_owned() });
