@@ -255,10 +255,12 @@ impl Touched {
                 self.tasks.extend(steering::tasks_with_tells_of(state, *attempt));
                 self.run = true;
             }
-            // What was spent stands in the run's row.
-            Body::Session(SessionEvent::AgentMeasured { .. }) | Body::Attempt(AttemptEvent::AttemptExited { .. }) => {
+            // What was spent stands in the run's row, and the time of all its tasks ends with an attempt.
+            Body::Attempt(AttemptEvent::AttemptExited { attempt, .. }) => {
+                self.tasks.extend(state.attempts.get(attempt).into_iter().flat_map(|found| found.tasks.clone()));
                 self.run = true;
             }
+            Body::Session(SessionEvent::AgentMeasured { .. }) => self.run = true,
             // What slept with the machine has not used its time.
             Body::Machine(MachineEvent::ClockMoved(_)) => self.tasks.extend(running(state)),
             Body::Session(SessionEvent::AgentTold { attempt, tell: Some(_), .. }) => {

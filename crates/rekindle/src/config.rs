@@ -174,8 +174,7 @@ impl Config {
                 Err(problem) => problems.push(problem),
             }
         }
-        let (phones, found) = phone::read(&layer, &sources.variables);
-        problems.extend(found);
+        let (phones, problems) = phone::read(&layer, &sources.variables, problems);
         if problems.iter().any(Diagnostic::is_error) {
             return Err(CliError::diagnosed("the configuration", problems));
         }

@@ -58,6 +58,15 @@ impl Tokens {
         }
     }
 
+    /// The larger of two totals, by kind.
+    fn at_least(&self, before: &Self) -> Self {
+        Self {
+            input: self.input.max(before.input),
+            cached: self.cached.max(before.cached),
+            output: self.output.max(before.output),
+        }
+    }
+
     fn all(&self) -> u64 {
         self.input.saturating_add(self.cached).saturating_add(self.output)
     }
@@ -88,10 +97,10 @@ impl Bill {
     }
 
     /// The bill for a new total. A program may tell its cost only now and then (at the end of a turn): what it has used since
-    /// is priced, until it tells again.
+    /// is priced, until it tells again. What was used stays used, even if a program tells a smaller total later.
     #[must_use]
     pub fn next(&self, usage: &Usage, price: Option<&Price>) -> Self {
-        let used = Tokens::of(usage);
+        let used = Tokens::of(usage).at_least(&self.used);
         let told = usage.cost_usd.filter(|cost| cost.is_finite()).map(micros);
         let (told_micros, told_at) = match told {
             Some(told) if self.told_micros != Some(told) => (Some(told), used),

@@ -35,6 +35,11 @@ fn used(story: &mut Story, attempt: u64, tokens: u64, cost_usd: Option<f64>) -> 
     story.input(Input::Streamed { attempt: AttemptId(attempt), event })
 }
 
+/// Something happens a moment later: what was completed in the last moment of a log is proven again first.
+fn later(story: &mut Story) {
+    story.after_ms(1).order(Order::Note { text: "later".into() });
+}
+
 fn answer(story: &mut Story, question: u64, text: &str) -> Step {
     story.order(Order::Answer { id: QuestionId(question), text: text.into() })
 }
@@ -129,6 +134,7 @@ fn a_run_that_is_handed_back_lets_its_agents_finish_and_pauses() {
     assert_eq!(story.state.run.as_ref().expect("a run").phase, RunPhase::Paused(PauseReason::Budget));
     // Whoever resumes it is asked again, as long as the budget is used up.
     let limits = story.state.limits.clone();
+    later(&mut story);
     story.coordinator(limits, Vec::new());
     assert!(live(&story).is_empty());
     assert_eq!(story.state.questions.values().filter(|asked| asked.answer.is_none()).count(), 1);
@@ -238,6 +244,7 @@ fn a_higher_limit_in_the_configuration_takes_the_question_back() {
     finish(&mut story, 1, "T1");
     assert!(live(&story).is_empty());
     let limits = Limits { budget: Budgets { run: usd(100), ..Budgets::default() }, ..story.state.limits.clone() };
+    later(&mut story);
     story.coordinator(limits, Vec::new());
     assert!(
         story.state.questions[&QuestionId(1)].answer.as_deref().is_some_and(|answer| answer.starts_with("withdrawn"))
@@ -353,15 +360,18 @@ fn an_adopted_agent_whose_words_are_read_again_is_billed_once() {
     assert_eq!(story.state.budget.run.spent.tokens, 120);
 }
 
-/// The sums of a run, made anew from the last total of every attempt that its events tell.
+/// The sums of a run, made anew from the largest totals of every attempt that its events tell.
 fn summed(log: &[Event]) -> u64 {
-    let mut totals: BTreeMap<AttemptId, u64> = BTreeMap::new();
+    let mut totals: BTreeMap<AttemptId, [u64; 3]> = BTreeMap::new();
     for event in log {
         if let Body::Session(rekindle_core::event::SessionEvent::AgentMeasured { attempt, measure }) = &event.body {
-            totals.insert(*attempt, measure.usage.tokens());
+            let usage = &measure.usage;
+            let told = [usage.input_tokens, usage.cached_tokens, usage.output_tokens];
+            let total = totals.entry(*attempt).or_default();
+            total.iter_mut().zip(told).for_each(|(total, told)| *total = told.max(*total));
         }
     }
-    totals.values().sum()
+    totals.values().flatten().sum()
 }
 
 /// Whether a budget keeps a task from starting.

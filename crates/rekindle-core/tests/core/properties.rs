@@ -457,7 +457,7 @@ proptest! {
         let open: Vec<_> = end.attempts.iter().filter(|(_, a)| a.phase != AttemptPhase::Ended).collect();
         let tasks: Vec<_> = end.tasks.iter().filter(|(_, t)| !t.state.is_terminal()).collect();
         let waits = decide::standstill(&end);
-        prop_assert!(matches!(phase, Some(RunPhase::Finished(_))), "{phase:?} {waits:?} {open:#?} {tasks:#?}");
+        prop_assert!(matches!(phase, Some(RunPhase::Finished(_))), "{phase:?} {waits:?} {open:#?} {tasks:#?} {:?} {:?}", end.preparing, end.budget);
     }
 
     #[test]

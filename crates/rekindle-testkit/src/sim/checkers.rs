@@ -88,6 +88,8 @@ pub struct Truth {
     pub paused: bool,
     /// What the machine refused.
     pub machine: Refusals,
+    /// Attempts whose worktree could not be set up.
+    pub not_set_up: BTreeSet<AttemptId>,
     /// Artifacts that were not on the disk when they were looked for.
     pub gone: BTreeSet<String>,
     /// When the machine slept.

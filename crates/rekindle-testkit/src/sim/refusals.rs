@@ -79,6 +79,7 @@ impl Sim {
         if !apart || !self.refuses_or(Plant::SetupAsFailure, "set-up failed") {
             return false;
         }
+        self.checkers.truth.not_set_up.insert(attempt);
         self.checkers.truth.machine.attempts.insert(attempt);
         self.bundles.remove(&attempt);
         self.coordinator.launching.remove(&attempt);

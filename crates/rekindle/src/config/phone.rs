@@ -32,8 +32,12 @@ pub(super) fn in_clear(path: &std::path::Path, line: usize, section: &str, leaf:
 }
 
 /// The phones that are configured, and what is wrong with them.
-pub(super) fn read(layer: &Layer, variables: &[(OsString, OsString)]) -> (Vec<Phone>, Vec<Diagnostic>) {
-    let mut reader = Reader { layer, variables, problems: Vec::new() };
+pub(super) fn read(
+    layer: &Layer,
+    variables: &[(OsString, OsString)],
+    problems: Vec<Diagnostic>,
+) -> (Vec<Phone>, Vec<Diagnostic>) {
+    let mut reader = Reader { layer, variables, problems };
     let phones = [reader.ntfy(), reader.telegram(), reader.slack()];
     (phones.into_iter().flatten().collect(), reader.problems)
 }
@@ -41,6 +45,7 @@ pub(super) fn read(layer: &Layer, variables: &[(OsString, OsString)]) -> (Vec<Ph
 struct Reader<'a> {
     layer: &'a Layer,
     variables: &'a [(OsString, OsString)],
+    /// What is wrong with the configuration as far as it was read: a value that could not be read is not missing besides.
     problems: Vec<Diagnostic>,
 }
 

@@ -49,7 +49,8 @@ fn every_default_can_be_read_and_is_the_promised_one() {
     let config = load(AGENT).expect("a configuration");
     let limits = config.limits(false).expect("limits");
     let traits = BTreeMap::from([("a".to_owned(), Traits::new("command"))]);
-    let expected = Limits { default_cli: "a".into(), clis: vec!["a".into()], traits, ..Limits::default() };
+    let expected =
+        Limits { default_cli: "a".into(), clis: vec!["a".into()], traits, preflight: true, ..Limits::default() };
     assert_eq!(limits, expected);
     assert_eq!(config.log_context_lines(), 200);
     assert_eq!(config.brief_budget_bytes(), 48 * 1024);

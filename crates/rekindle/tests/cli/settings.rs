@@ -34,6 +34,14 @@ fn every_value_is_shown_with_where_it_came_from() {
     out| worktree.copy                 []                       default
     out| worktree.link                 []                       default
     out| worktree.ports                0                        default
+    out| land.remote                   "origin"                 default
+    out| land.base                     ""                       default
+    out| land.forge                    "auto"                   default
+    out| land.command                  []                       default
+    out| land.reviewers                []                       default
+    out| land.auto_merge               false                    default
+    out| land.merge_form               "merge"                  default
+    out| land.poll                     "1m"                     default
     out| roles.developer.agent         ""                       default
     out| roles.developer.prompt        ""                       default
     out| roles.critic.agent            ""                       default
@@ -60,6 +68,18 @@ fn every_value_is_shown_with_where_it_came_from() {
     out| usage.agents                  []                       default
     out| usage.default_wait            "15m"                    default
     out| usage.grace                   "5m"                     default
+    out| budget.task.usd               "none"                   default
+    out| budget.task.tokens            "none"                   default
+    out| budget.task.wall              "none"                   default
+    out| budget.run.usd                "none"                   default
+    out| budget.run.tokens             "none"                   default
+    out| budget.run.wall               "none"                   default
+    out| budget.day.usd                "none"                   default
+    out| budget.day.tokens             "none"                   default
+    out| budget.day.wall               "none"                   default
+    out| quiet_hours.from              ""                       default
+    out| quiet_hours.to                ""                       default
+    out| quiet_hours.days              []                       default
     out| validation.window             "1h"                     default
     out| compaction.threshold_percent  10                       default
     out| compaction.hand_over_after    2                        default

@@ -62,6 +62,7 @@ fn status_shows_what_agents_have_used() {
     out| AGENT         STATE  ATTEMPT  PID  TIME  CONTEXT  TOKENS   COST  ROLE       TASK
     out| developer-T1  ended        1         6s  43% +1c   12.3k  $0.12  developer  T1 (crashed)
     out| developer-T1  ended        2         6s      50%   12.3k  $0.25  developer  T1 (usage_limit)
+    err| the state takes $SIZE of disk
     exit 0
     ");
     let json = environment.json(&["status", "--json"]);

@@ -7,7 +7,7 @@ use rekindle_core::apply::apply;
 use rekindle_core::event::{AttemptEvent, Body, Event, GateEvent, PersonEvent, RunEvent, TaskEvent};
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::report::Channel;
-use rekindle_core::state::{AttemptPhase, State, TaskState};
+use rekindle_core::state::{AttemptPhase, Preflight, State, TaskState};
 use rekindle_engine::store::StoredEvent;
 
 use super::super::story::Setting;
@@ -20,6 +20,12 @@ const REFUSALS: u32 = 20;
 
 /// How questions about a budget begin.
 const BUDGET: &str = "the budget of ";
+
+/// How questions about a worktree that could not be set up begin.
+const SET_UP: &str = "The set-up of the worktree of ";
+
+/// How the question about checks that cannot run begins.
+const PREFLIGHT: &str = "These checks cannot run in a fresh worktree";
 
 /// How the question begins that rekindle asks when the rounds of repair are used up.
 const HEALTH: &str = "the plan's health commands still fail";
@@ -147,6 +153,16 @@ impl Checkers {
                 if text.starts_with(BUDGET) =>
             {
                 self.asks_for_budget(setting, event)
+            }
+            Body::Person(PersonEvent::QuestionAsked { attempt, text, .. }) if text.starts_with(SET_UP) => {
+                let failed = self.truth.not_set_up.contains(attempt);
+                require(failed, Invariant::Machine, || format!("a set-up that did not fail: {}", line(event)))
+            }
+            Body::Person(PersonEvent::QuestionAsked { attempt: AttemptId(0), text, .. })
+                if text.starts_with(PREFLIGHT) =>
+            {
+                let tried = state.preparing.preflight == Preflight::Ordered;
+                require(tried, Invariant::DurableFirst, || format!("checks that nobody tried: {}", line(event)))
             }
             Body::Person(PersonEvent::QuestionAsked { attempt, text, .. }) if text.contains(CANNOT_JUDGE) => {
                 self.spoke(event, Some(*attempt), Verb::Verdict)
