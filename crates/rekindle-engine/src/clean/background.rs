@@ -116,7 +116,9 @@ impl Worker {
         // Earlier runs may be too large, or have left worktrees.
         let others = found.iter().filter(|found| found.over_at.is_some()).count();
         let left = std::fs::read_dir(self.place.state_dir.join("worktrees")).is_ok_and(|mut all| all.next().is_some());
-        Ok(by_age || others > rules.keep_runs && rules.max_bytes.is_some() || others > 0 && left)
+        // The run in flight is the newest of those that keep everything.
+        let too_many = found.len() > rules.keep_runs && rules.max_bytes.is_some();
+        Ok(by_age || others > 0 && (too_many || left))
     }
 }
 

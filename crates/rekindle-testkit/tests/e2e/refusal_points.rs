@@ -136,7 +136,7 @@ macro_rules! kinds {
 kinds! {
     at_files_that_are_opened: "openat,open";
     at_new_directories: "mkdir,mkdirat";
-    at_writes: "write,pwrite64";
+    at_writes: "write,pwrite64,fallocate";
     at_reads: "read,pread64";
     at_syncs: "fsync,fdatasync";
     at_renames: "rename,renameat,renameat2";

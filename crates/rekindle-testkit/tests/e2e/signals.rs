@@ -109,7 +109,7 @@ fn a_closed_terminal_stops_nothing() {
          if pid == 0:\n\
         \x20   os.execv(sys.argv[1], [sys.argv[1], 'run', 'plan.md'])\n\
          seen = b''\n\
-         while not os.path.exists('ran') or b'STARTED' not in seen:\n\
+         while not os.path.exists('ran') or b'T1' not in seen:\n\
         \x20   seen += os.read(terminal, 65536)\n\
          os.close(terminal)\n\
          print(pid)\n",

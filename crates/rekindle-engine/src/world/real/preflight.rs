@@ -78,6 +78,8 @@ fn fly(shared: &Shared, tries: &[TryCheck], results: &mut Vec<CheckResult>) -> R
     };
     let tried = prepared.and_then(|()| try_all(shared, tries, &fresh.project, results));
     shared.clear_away(KEY, &fresh.project);
+    // What the checks printed is in the record; a bundle that stays keeps its directory.
+    let _not_empty = std::fs::remove_dir(shared.state_dir.join("checks").join(KEY));
     tried
 }
 
