@@ -6,6 +6,7 @@ mod last_attempts;
 mod preparing;
 mod steering;
 mod task;
+mod workspace;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -26,7 +27,7 @@ use crate::time::Time;
 pub use cli_session::{Astray, CliSession, Gate, TOLD_KEPT, ToldMessage};
 pub use index::Index;
 pub use last_attempts::LastAttempts;
-pub use preparing::{Asked, Preflight, Preparing, SetupWait};
+pub use preparing::{Asked, Preflight, Preparing, RETRY, STOP, SetupWait, WITHOUT};
 pub use steering::Steering;
 pub use task::{Claim, Task, TaskState, Word, Workflow};
 
@@ -472,21 +473,6 @@ impl State {
             (Stage::Audit, true) => Role::HealthAuditor,
             (Stage::Audit, false) => Role::Auditor,
         }
-    }
-
-    /// The workspace of its own that a task's work is done in; nothing where all work in one directory.
-    pub fn workspace_of(&self, id: &TaskId) -> Option<String> {
-        if !self.limits.worktrees {
-            return None;
-        }
-        let root = self.root_of(id);
-        if let Some(kept) = self.tasks.get(&root).and_then(|task| task.workflow.workspace.clone()) {
-            return Some(kept);
-        }
-        let Some(agent) = self.plan_task(&root)?.agent.as_ref() else { return Some(root.to_string()) };
-        // A named agent has one workspace for all its tasks, called after the first of them.
-        let first = self.run.as_ref()?.plan.tasks.iter().find(|task| task.agent.as_ref() == Some(agent));
-        Some(first.map_or(root, |task| task.id.clone()).to_string())
     }
 
     /// Whether the plan asks for a reviewer of a role.

@@ -250,16 +250,11 @@ impl Touched {
             Body::Machine(MachineEvent::Preflight(seen)) => self.tasks.extend(seen.waiting.iter().cloned()),
             Body::Gate(_) => self.account_changed(state),
             Body::Attempt(AttemptEvent::AttemptEnded { attempt, .. } | AttemptEvent::Dispatched { attempt, .. }) => {
-                let tasks = state.attempts.get(attempt).map(|attempt| attempt.tasks.clone()).unwrap_or_default();
-                self.tasks.extend(tasks);
+                self.attempt_changed(state, *attempt);
                 self.tasks.extend(steering::tasks_with_tells_of(state, *attempt));
-                self.run = true;
             }
-            // What was spent stands in the run's row, and the time of all its tasks ends with an attempt.
-            Body::Attempt(AttemptEvent::AttemptExited { attempt, .. }) => {
-                self.tasks.extend(state.attempts.get(attempt).into_iter().flat_map(|found| found.tasks.clone()));
-                self.run = true;
-            }
+            Body::Attempt(AttemptEvent::AttemptExited { attempt, .. }) => self.attempt_changed(state, *attempt),
+            // What was spent stands in the run's row.
             Body::Session(SessionEvent::AgentMeasured { .. }) => self.run = true,
             // What slept with the machine has not used its time.
             Body::Machine(MachineEvent::ClockMoved(_)) => self.tasks.extend(running(state)),
@@ -302,6 +297,12 @@ impl Touched {
 }
 
 impl Touched {
+    /// An attempt began or ended: the time of all its tasks runs with it, and the run's row shows what was spent.
+    fn attempt_changed(&mut self, state: &State, attempt: AttemptId) {
+        self.tasks.extend(state.attempts.get(&attempt).into_iter().flat_map(|found| found.tasks.clone()));
+        self.run = true;
+    }
+
     /// An account opened or closed: a task that another program had last may be given to that one again, or no longer.
     fn account_changed(&mut self, state: &State) {
         self.run = true;

@@ -359,11 +359,7 @@ impl<W: World> Driver<W> {
                 let seen = seen.with_text(|text| self.clean(text));
                 self.take(Input::SetUp { task, seen });
             }
-            Message::SetupFailed { attempt, task, reason } => {
-                self.forget(attempt);
-                let reason = self.clean(&reason);
-                self.take(Input::SetupFailed { attempt, task, reason });
-            }
+            Message::SetupFailed { attempt, task, reason } => self.set_up_failed(attempt, task, &reason),
             Message::Preflight(tried) => {
                 let results = self.redact_checks(tried.results);
                 self.take(Input::Preflight(PreflightTried { results, ..tried }));
@@ -405,6 +401,12 @@ impl<W: World> Driver<W> {
             }
         }
         Ok(())
+    }
+
+    fn set_up_failed(&mut self, attempt: AttemptId, task: TaskId, reason: &str) {
+        self.forget(attempt);
+        let reason = self.clean(reason);
+        self.take(Input::SetupFailed { attempt, task, reason });
     }
 
     fn merged(&mut self, task: TaskId, epoch: Epoch, outcome: MergeOutcome) {

@@ -1,9 +1,8 @@
 //! Set-ups that failed, the pre-flight of checks, and what a person says about either.
 
-use crate::decide::{STOP, WITHOUT};
 use crate::event::{Event, MachineEvent};
 use crate::ids::QuestionId;
-use crate::state::{Asked, Preflight, SetupWait, State, TaskState};
+use crate::state::{Asked, Preflight, STOP, SetupWait, State, TaskState, WITHOUT};
 
 pub(super) fn apply(state: &mut State, event: &Event, fact: &MachineEvent) {
     match fact {

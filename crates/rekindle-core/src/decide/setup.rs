@@ -6,6 +6,7 @@ use crate::cause::Cause;
 use crate::event::{MachineEvent, PauseReason, PersonEvent};
 use crate::ids::{AttemptId, QuestionId, TaskId};
 use crate::input::SetupSeen;
+pub use crate::state::{RETRY, STOP, WITHOUT};
 use crate::state::{RunPhase, State, TaskState};
 use crate::time::Time;
 
@@ -17,11 +18,6 @@ const LONGEST_MS: u64 = 15 * 60_000;
 
 /// Doublings from the first wait to the longest.
 const DOUBLINGS: u32 = 4;
-
-/// The answers that mean something else than another try.
-pub const RETRY: &str = "try it again";
-pub const WITHOUT: &str = "go on without the set-up";
-pub const STOP: &str = "stop the run";
 
 /// A set-up began or ended: it is put on record.
 pub(super) fn seen(step: &mut OpenStep<'_>, task: &TaskId, seen: SetupSeen) -> Reply {

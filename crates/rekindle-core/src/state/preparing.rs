@@ -10,6 +10,12 @@ use crate::ids::{QuestionId, TaskId};
 use crate::plan::PlanTask;
 use crate::time::Time;
 
+/// What a person can answer to a question about a set-up or about checks that cannot run; the other two mean something else than
+/// another try.
+pub const RETRY: &str = "try it again";
+pub const WITHOUT: &str = "go on without the set-up";
+pub const STOP: &str = "stop the run";
+
 /// What is known of set-ups and of the pre-flight.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

@@ -154,22 +154,24 @@ fn make_input(state: &State, (what, who, how, _): Move) -> Option<Input> {
             }
             _ => Input::Streamed { attempt, event: random_sign(how) },
         }),
-        20 | 21 => {
-            let merging = state.tasks.iter().find(|(_, task)| task.workflow.merging.is_some());
-            let (task, epoch) = merging.map(|(id, task)| (id.clone(), task.epoch))?;
-            let outcome = match how % 4 {
-                0 => MergeOutcome::Merged { commit: Some(format!("c{how}")) },
-                1 => MergeOutcome::Failed { reason: "no".into() },
-                _ => MergeOutcome::Conflict { files: vec!["c.txt".into()], advice: "rebase".into() },
-            };
-            Some(Input::WorkMerged { task, epoch, outcome })
-        }
+        20 | 21 => merged(state, how),
         22 | 23 => report(random_verdict(attempt.map(|id| state.attempts[&id].role)?, id, how)),
         _ if state.run.as_ref().is_some_and(|run| run.inspection == rekindle_core::state::Inspection::Asked) => {
             Some(Input::DiskInspected { missing: Vec::new() })
         }
         _ => Some(restart(state, how)),
     }
+}
+
+fn merged(state: &State, how: u8) -> Option<Input> {
+    let merging = state.tasks.iter().find(|(_, task)| task.workflow.merging.is_some());
+    let (task, epoch) = merging.map(|(id, task)| (id.clone(), task.epoch))?;
+    let outcome = match how % 4 {
+        0 => MergeOutcome::Merged { commit: Some(format!("c{how}")) },
+        1 => MergeOutcome::Failed { reason: "no".into() },
+        _ => MergeOutcome::Conflict { files: vec!["c.txt".into()], advice: "rebase".into() },
+    };
+    Some(Input::WorkMerged { task, epoch, outcome })
 }
 
 fn random_verdict(role: Role, task: TaskId, how: u8) -> Report {

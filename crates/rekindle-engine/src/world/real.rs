@@ -478,13 +478,6 @@ impl World for RealWorld {
     }
 }
 
-impl RealWorld {
-    /// Processes of agents whose bundles were deleted and who do not end.
-    pub fn outlasting(&self) -> Vec<u32> {
-        self.shared.living.as_ref().map_or_else(Vec::new, |living| living.outlasting(&self.shared.bundles))
-    }
-}
-
 /// Opens a regular file that is not a link, without ever waiting for a pipe that somebody put in its place.
 pub(super) fn open_plain(path: &Path) -> io::Result<std::fs::File> {
     use rustix::fs::{Mode, OFlags};

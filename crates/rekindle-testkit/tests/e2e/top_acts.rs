@@ -90,13 +90,21 @@ fn tasks_are_added_and_changed() {
     assert_eq!(rig.task("T4")["title"], "sweep the yard", "{}", rig.story());
 
     terminal.choose("tiles");
-    for (key, title, line) in [("e", "edit T3", "Count them twice."), ("E", "change checks T3", "test -s counted")] {
+    let edits = [
+        ("e", "edit T3", "Count.", "Count them twice."),
+        ("E", "change checks T3", "test -e counted", "test -s counted"),
+    ];
+    for (key, title, present, line) in edits {
         let before = kinds(&rig, "task_edited");
         terminal.keys(&[key]);
         terminal.shows(title);
+        // It starts with what it would replace.
+        terminal.shows(&format!("> {present}"));
+        terminal.keys(&["C-u"]);
         terminal.text(line);
+        terminal.shows(&format!("> {line}"));
         terminal.keys(&["Enter"]);
-        terminal.shows(&format!("1. {line}"));
+        terminal.awaits("the next line", |screen| screen.contains(line) && !screen.contains(&format!("> {line}")));
         terminal.keys(&["Enter"]);
         terminal.shows("y: ");
         terminal.keys(&["y"]);

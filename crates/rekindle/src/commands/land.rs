@@ -157,25 +157,19 @@ fn land(args: &LandArgs, context: &Context) -> Result<Exit> {
             Prepared::Ready(ready) => ready,
             Prepared::Nothing => {
                 context.ui.say(&format!("there is nothing on {branch} that {into} does not have"));
-                let commit = work.repo().branch_commit(&into)?;
-                let nothing = LandedJson {
-                    into: &into,
-                    commit: &commit,
-                    form: word,
-                    already: true,
-                    checks: 0,
-                    reverted_by: None,
-                };
-                return if args.json { told(args, context, nothing) } else { Ok(Exit::Success) };
+                return nothing(args, context, &work, &into, word);
             }
             Prepared::Already => {
                 let (commit, tip) = (work.repo().branch_commit(&into)?, work.repo().branch_commit(branch)?);
                 record(context, &run.landed, &into, commit.clone(), tip.clone(), word)?;
                 let known = run.landed.as_ref().filter(|landed| landed.into == into).map(|landed| &landed.commit);
                 let reverted_by = work.reverted_by(&into, known.unwrap_or(&tip))?;
-                let landed =
-                    LandedJson { into: &into, commit: &commit, form: word, already: true, checks: 0, reverted_by };
-                return told(args, context, landed);
+                let (into, commit) = (into.as_str(), commit.as_str());
+                return told(
+                    args,
+                    context,
+                    LandedJson { into, commit, form: word, already: true, checks: 0, reverted_by },
+                );
             }
             Prepared::Conflict { files } => return Err(conflict(&into, branch, &files)),
             Prepared::Incomplete => {
@@ -204,6 +198,13 @@ fn land(args: &LandArgs, context: &Context) -> Result<Exit> {
     Err(CliError::refused(format!("{into} keeps moving: another process commits to it"))
         .code("moving")
         .hint("try again: rekindle land"))
+}
+
+/// The branch has all of it, and nothing was ever to be landed.
+fn nothing(args: &LandArgs, context: &Context, work: &Work, into: &str, form: &'static str) -> Result<Exit> {
+    let commit = &work.repo().branch_commit(into)?;
+    let nothing = LandedJson { into, commit, form, already: true, checks: 0, reverted_by: None };
+    if args.json { told(args, context, nothing) } else { Ok(Exit::Success) }
 }
 
 /// Refuses a run with open or failed tasks.

@@ -112,6 +112,13 @@ pub(super) fn set_aside(shared: &Shared, attempt: AttemptId, reason: &str) -> Re
     }
 }
 
+impl super::RealWorld {
+    /// Processes of agents whose bundles were deleted and who do not end.
+    pub fn outlasting(&self) -> Vec<u32> {
+        self.shared.living.as_ref().map_or_else(Vec::new, |living| living.outlasting(&self.shared.bundles))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

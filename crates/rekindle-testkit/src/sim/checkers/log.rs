@@ -154,15 +154,10 @@ impl Checkers {
             {
                 self.asks_for_budget(setting, event)
             }
-            Body::Person(PersonEvent::QuestionAsked { attempt, text, .. }) if text.starts_with(SET_UP) => {
-                let failed = self.truth.not_set_up.contains(attempt);
-                require(failed, Invariant::Machine, || format!("a set-up that did not fail: {}", line(event)))
-            }
-            Body::Person(PersonEvent::QuestionAsked { attempt: AttemptId(0), text, .. })
-                if text.starts_with(PREFLIGHT) =>
+            Body::Person(PersonEvent::QuestionAsked { attempt, text, .. })
+                if text.starts_with(SET_UP) || text.starts_with(PREFLIGHT) =>
             {
-                let tried = state.preparing.preflight == Preflight::Ordered;
-                require(tried, Invariant::DurableFirst, || format!("checks that nobody tried: {}", line(event)))
+                self.asks_to_prepare(event, *attempt, text)
             }
             Body::Person(PersonEvent::QuestionAsked { attempt, text, .. }) if text.contains(CANNOT_JUDGE) => {
                 self.spoke(event, Some(*attempt), Verb::Verdict)
@@ -184,6 +179,16 @@ impl Checkers {
             Body::Task(TaskEvent::TaskRequeued { .. } | TaskEvent::TaskParked { .. }) => open(state, event),
             _ => Ok(()),
         }
+    }
+
+    /// A question about a set-up is asked where one failed, one about checks where they were tried.
+    fn asks_to_prepare(&self, event: &Event, attempt: AttemptId, text: &str) -> Verdict {
+        if text.starts_with(SET_UP) {
+            let failed = self.truth.not_set_up.contains(&attempt);
+            return require(failed, Invariant::Machine, || format!("a set-up that did not fail: {}", line(event)));
+        }
+        let tried = attempt == AttemptId(0) && self.replayed.preparing.preflight == Preflight::Ordered;
+        require(tried, Invariant::DurableFirst, || format!("checks that nobody tried: {}", line(event)))
     }
 
     /// Something that only an attempt's own process can have said, on a task that it holds now.
