@@ -172,12 +172,7 @@ fn land(args: &LandArgs, context: &Context) -> Result<Exit> {
                 );
             }
             Prepared::Conflict { files } => return Err(conflict(&into, branch, &files)),
-            Prepared::Incomplete => {
-                let message = "a merge of this run holds changes of its own, which a rebase would leave out";
-                return Err(CliError::refused(message)
-                    .code("incomplete")
-                    .hint("take all of it: rekindle land --squash, or --merge"));
-            }
+            Prepared::Incomplete => return Err(incomplete()),
         };
         let checks = match proven.take().filter(|(before, _)| before.target == ready.target) {
             Some((_, checks)) => checks,
@@ -198,6 +193,11 @@ fn land(args: &LandArgs, context: &Context) -> Result<Exit> {
     Err(CliError::refused(format!("{into} keeps moving: another process commits to it"))
         .code("moving")
         .hint("try again: rekindle land"))
+}
+
+fn incomplete() -> CliError {
+    let message = "a merge of this run holds changes of its own, which a rebase would leave out";
+    CliError::refused(message).code("incomplete").hint("take all of it: rekindle land --squash, or --merge")
 }
 
 /// The branch has all of it, and nothing was ever to be landed.
