@@ -36,7 +36,7 @@ pub(crate) struct CleanArgs {
     /// Only show what would be removed
     #[arg(long)]
     dry_run: bool,
-    /// Remove what ended longer ago than this, whatever [retention] keeps
+    /// Remove what ended longer ago than this, whatever `[retention]` keeps
     #[arg(long, value_name = "TIME")]
     older_than: Option<String>,
     /// Remove what is left of all runs that are over
