@@ -157,13 +157,12 @@ pub(super) fn ask(step: &mut OpenStep<'_>) {
     if step.state.limits.budget.is_none() || !is_running(step.state) {
         return;
     }
-    let silent = |spending: &Spending| spending.question.is_none() && !spending.handed_back;
     for scope in SHARED {
         if admits_of(step.state, scope, None, step.now) {
             continue;
         }
         let next = ready(step.state, SOME_DAY).next().cloned();
-        let asks = spending(step.state, scope, None).is_some_and(silent);
+        let asks = spending(step.state, scope, None).is_some_and(|spending| is_silent(step.state, spending));
         if let Some(task) = next.filter(|_| asks) {
             put(step, scope, &task);
         }
@@ -173,12 +172,19 @@ pub(super) fn ask(step: &mut OpenStep<'_>) {
         return;
     }
     let state = &*step.state;
-    let kept =
-        ready(state, SOME_DAY).filter(|id| !admits_task(state, id, step.now) && silent(&state.tasks[*id].spending));
+    let asks = |id: &TaskId| !admits_task(state, id, step.now) && is_silent(state, &state.tasks[id].spending);
+    let kept = ready(state, SOME_DAY).filter(|id| asks(id));
     let kept: Vec<TaskId> = kept.cloned().collect();
     for task in kept {
         put(step, Scope::Task, &task);
     }
+}
+
+/// Whether nobody is asked about a budget, nor has taken it back. A log that ends inside a step may lack what an answer meant: then a
+/// person is asked again.
+fn is_silent(state: &State, spending: &Spending) -> bool {
+    let is_open = |id| state.questions.get(&id).is_some_and(|question| question.answer.is_none());
+    !spending.question.is_some_and(is_open) && !spending.handed_back
 }
 
 /// Puts the question down. The one about a run or a day stands with the task that would be started next.
