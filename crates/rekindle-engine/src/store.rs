@@ -9,14 +9,14 @@ use std::path::PathBuf;
 
 pub mod chain;
 pub mod memory;
+pub mod postgres;
 pub mod search;
 pub mod sqlite;
 
 pub use chain::Hash;
 pub use memory::MemoryStore;
-pub use sqlite::{
-    Lag, OpenReport, Options, RemovedLines, Repaired, SpoolGap, SqliteReader, SqliteStore, lag, sqlite_version,
-};
+pub use postgres::{PostgresReader, PostgresStore};
+pub use sqlite::{Lag, OpenReport, Options, Repaired, SpoolGap, SqliteReader, SqliteStore, lag, sqlite_version};
 
 /// Largest sum of events and lines in one batch: far above any real step, far below what would stall the writer for seconds.
 pub const MAX_BATCH_BYTES: usize = 64 * 1024 * 1024;
@@ -243,6 +243,18 @@ pub enum Error {
     /// Another process holds the database; trying again may help.
     #[error("the database is locked by another process: {0}")]
     Busy(String),
+    /// The database cannot be reached; trying again may help. Whether the last write was made is found out before the next.
+    #[error("the database cannot be reached: {0}")]
+    Unreachable(String),
+    /// Another coordinator has taken the lead: nothing that this one writes counts any more.
+    #[error("another coordinator has taken this run over: {0}")]
+    Fenced(String),
+    /// Another coordinator leads; it can be taken over when its lease is over.
+    #[error("another coordinator drives this run: {0}")]
+    Led(String),
+    /// The address of a database cannot be used as it is written.
+    #[error("{address} cannot be used: {why}")]
+    Address { address: String, why: String },
     /// Permissions or a read-only disk forbid it; a person has to look.
     #[error("the store cannot be written: {0}")]
     Denied(String),
@@ -359,4 +371,17 @@ pub trait Store: Read {
     fn replace_rows(&self, rows: Vec<Row>) -> Result<(), Error>;
     /// Takes a backup when the last one is an hour old, and returns its path; engines without files have none.
     fn backup_if_due(&self, now_ms: i64) -> Result<Option<PathBuf>, Error>;
+    /// Removes some of the log lines of an attempt that has ended, in one short transaction; none means that none is left.
+    fn remove_lines(&self, attempt: u64) -> Result<RemovedLines, Error>;
+    /// Gives the room that removed lines left back to the disk, where that is worth it; returns how many bytes. Appends wait
+    /// meanwhile, so no run may be driven.
+    fn compact(&self) -> Result<u64, Error>;
+}
+
+/// What one step of removing lines removed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RemovedLines {
+    pub lines: u64,
+    /// Bytes of their texts.
+    pub bytes: u64,
 }

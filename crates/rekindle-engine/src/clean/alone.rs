@@ -10,7 +10,7 @@ use crate::control::server;
 use crate::driver;
 use crate::offline::{self, Error};
 use crate::state_dir::{self, CoordinatorLock, StateDir};
-use crate::store::{self, Read, RemovedLines, SqliteStore};
+use crate::store::{self, Read, RemovedLines, SqliteStore, Store};
 
 /// What stands in the lock while no plan is run but the state is cleaned.
 pub const OWNER: &str = "rekindle clean";

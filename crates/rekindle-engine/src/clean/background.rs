@@ -16,7 +16,7 @@ use super::{Hand, Place, carry_out, plan, reserve};
 use crate::clock;
 use crate::control::Called;
 use crate::control::wire::{Request, Response};
-use crate::store::{self, Read, RemovedLines, SqliteStore, Table};
+use crate::store::{self, Read, RemovedLines, SqliteStore, Store, Table};
 use crate::world::Message;
 
 /// Between two looks for what a person had removed meanwhile.

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::chain::{self, Hash};
 use super::search::Query;
 use super::{
-    Batch, Error, Head, Read, Receipt, Row, SNAPSHOTS_KEPT, Snapshot, SpoolOffset, Store, StoredEvent, StoredLine,
-    Stream, Table, Verification,
+    Batch, Error, Head, Read, Receipt, RemovedLines, Row, SNAPSHOTS_KEPT, Snapshot, SpoolOffset, Store, StoredEvent,
+    StoredLine, Stream, Table, Verification,
 };
 
 /// What happens to one of the next appends.
@@ -36,6 +36,8 @@ pub enum Fault {
 struct Content {
     events: Vec<Arc<StoredEvent>>,
     lines: Vec<StoredLine>,
+    /// The last place that was given to a line, removed or not.
+    last_line: u64,
     offsets: BTreeMap<(u64, Stream), u64>,
     rows: BTreeMap<(Table, String, String), Row>,
     snapshots: Vec<(Head, Vec<u8>, Hash)>,
@@ -121,8 +123,8 @@ impl Content {
             self.events.push(Arc::new(stored));
         }
         for line in batch.lines {
-            let seq = self.lines.len() as u64 + 1;
-            self.lines.push(StoredLine { seq, line });
+            self.last_line += 1;
+            self.lines.push(StoredLine { seq: self.last_line, line });
         }
         for offset in batch.offsets {
             self.offsets.insert((offset.attempt, offset.stream), offset.next);
@@ -198,8 +200,7 @@ impl Read for MemoryStore {
 
     fn log_since(&self, agent: Option<&str>, after: u64, limit: usize) -> Result<Vec<StoredLine>, Error> {
         let inner = self.live()?;
-        // Lines are numbered from one, without a gap.
-        let from = usize::try_from(after).unwrap_or(usize::MAX).min(inner.content.lines.len());
+        let from = inner.content.lines.partition_point(|line| line.seq <= after);
         let wanted = |l: &&StoredLine| agent.is_none_or(|agent| agent == l.line.agent);
         Ok(inner.content.lines[from..].iter().filter(wanted).take(limit).cloned().collect())
     }
@@ -274,6 +275,22 @@ impl Store for MemoryStore {
 
     fn backup_if_due(&self, _now_ms: i64) -> Result<Option<PathBuf>, Error> {
         self.live().map(|_| None)
+    }
+
+    fn remove_lines(&self, attempt: u64) -> Result<RemovedLines, Error> {
+        let mut inner = self.live()?;
+        let mut removed = RemovedLines::default();
+        inner.content.lines.retain(|line| {
+            let goes = line.line.attempt == attempt;
+            removed.lines += u64::from(goes);
+            removed.bytes += if goes { line.line.text.len() as u64 } else { 0 };
+            !goes
+        });
+        Ok(removed)
+    }
+
+    fn compact(&self) -> Result<u64, Error> {
+        self.live().map(|_| 0)
     }
 }
 

@@ -24,6 +24,11 @@ impl Query {
         self.words.is_empty()
     }
 
+    /// The words that are looked for, in lower case.
+    pub fn words(&self) -> &[String] {
+        &self.words
+    }
+
     /// Whether a line's text contains every word.
     pub fn matches(&self, text: &str) -> bool {
         let text = text.to_ascii_lowercase();

@@ -9,7 +9,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use super::{Batch, Error, Head, Receipt, Row, Store, Stream};
+use super::{Batch, Error, Head, Receipt, RemovedLines, Row, Store, Stream};
 use crate::state_dir::StateDir;
 
 mod backup;
@@ -31,7 +31,6 @@ mod writer;
 
 pub use lag::{Lag, lag};
 use pool::{Pool, Pooled};
-pub use removed::RemovedLines;
 use writer::{QUEUE, Reply, Request, Writer};
 
 /// The version of the database library that is built in.
@@ -144,17 +143,6 @@ impl SqliteStore {
         self.pool.ask(|conn| backup::take(&self.dir, conn, now_ms, schema::MIGRATIONS))
     }
 
-    /// Removes some of the log lines of an attempt that has ended, in one short transaction; none means that none is left.
-    pub fn remove_lines(&self, attempt: u64) -> Result<RemovedLines, Error> {
-        self.request(|reply| Request::RemoveLines(attempt, reply))
-    }
-
-    /// Gives the room that removed lines left back to the disk, where that is worth it; returns how many bytes. Appends wait
-    /// meanwhile, so no run may be driven.
-    pub fn compact(&self) -> Result<u64, Error> {
-        self.request(Request::Compact)
-    }
-
     /// Hands a request to the writing thread and waits for its answer.
     fn request<T>(&self, make: impl FnOnce(Reply<T>) -> Request) -> Result<T, Error> {
         let (reply, answer) = sync_channel(1);
@@ -193,6 +181,14 @@ impl Store for SqliteStore {
     fn backup_if_due(&self, now_ms: i64) -> Result<Option<PathBuf>, Error> {
         let _one = self.backup.lock().unwrap_or_else(PoisonError::into_inner);
         if backup::is_due(&self.dir, now_ms)? { self.take_backup(now_ms).map(Some) } else { Ok(None) }
+    }
+
+    fn remove_lines(&self, attempt: u64) -> Result<RemovedLines, Error> {
+        self.request(|reply| Request::RemoveLines(attempt, reply))
+    }
+
+    fn compact(&self) -> Result<u64, Error> {
+        self.request(Request::Compact)
     }
 }
 

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension};
 use super::connect::{fault, pragma};
 use super::read::{limit_of, meta, stored};
 use super::text_index::INDEXED_UPTO;
-use crate::store::{Error, chain};
+use crate::store::{Error, RemovedLines, chain};
 
 /// Lines removed in one transaction: some milliseconds, so that an append that comes in between hardly waits.
 const STEP_LINES: usize = 512;
@@ -18,14 +18,6 @@ const STEP_BYTES: usize = 256 * 1024;
 
 /// Free pages below which a database is left as it is: rewriting it would cost more than it brings.
 const FREE_MIN_BYTES: u64 = 1024 * 1024;
-
-/// What one step removed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct RemovedLines {
-    pub lines: u64,
-    /// Bytes of their texts.
-    pub bytes: u64,
-}
 
 /// Removes some lines of one attempt, in the caller's transaction. None means that none is left.
 pub fn step(conn: &Connection, attempt: u64) -> Result<RemovedLines, Error> {
