@@ -1,5 +1,5 @@
-//! `cargo xtask campaign`: the tests that grow with the time they are given, in turns until the time is over. It owns the turns and keeps
-//! the output of what failed; what was counted is `tally`'s business, what is told of it `proof`'s.
+//! `cargo xtask campaign`: the tests that grow with the time they are given, in turns until the time is up. It owns the
+//! turns and keeps the output of what failed; `tally` counts, `proof` reports.
 
 mod proof;
 mod tally;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::step::{self, Failure, Steps, cargo};
 use tally::Tally;
 
-/// With no hours, only docs/proof.md is written from what was counted before.
+/// With zero hours, only docs/proof.md is written, from earlier counts.
 const HELP: &str = "cargo xtask campaign --hours N [--only kill,damage,power,refusal,sim]";
 
 /// The file of a commit's directory in which rounds are counted.
@@ -27,7 +27,7 @@ const POWER_ROUNDS: u64 = 5;
 /// Seeds of one turn: a minute or two on a small machine.
 const SIM_SEEDS: u64 = 5000;
 
-/// Where the first seed of the storm lies: beyond those of the tests.
+/// The first seed of the storm: beyond those of the tests.
 const KILL_SEED: u64 = 10_000;
 
 /// Kinds of calls at which refusals are injected, by the names of their tests.
@@ -110,7 +110,7 @@ pub(crate) fn run(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
     let all = step::root().join("target/campaign");
     let dir = all.join(&commit);
     std::fs::create_dir_all(&dir).map_err(|error| Failure::new(format!("{}: {error}", dir.display())))?;
-    // Figures of a commit are about that commit: nothing is counted for what was changed since.
+    // A commit's figures are about that commit: nothing is counted with changes since then.
     let changed = answer("git", &["status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs/proof.md"])?;
     if !changed.is_empty() && time > Duration::ZERO {
         return Err(Failure::new(format!("the tree differs from commit {commit}: commit first\n{changed}")));
@@ -179,7 +179,7 @@ impl Campaign {
         self.dir.join(TALLY)
     }
 
-    /// One turn of a campaign; says whether it held. Seeds go on where those of this commit ended.
+    /// Runs one turn of a campaign; returns whether it passed. Seeds continue where those of this commit ended.
     fn turn(&self, kind: Kind, turn: usize) -> Result<bool, Failure> {
         let counted = Tally::read(&self.tally())?.count(kind.name(), "rounds");
         match kind {
@@ -214,7 +214,7 @@ impl Campaign {
         Ok(held)
     }
 
-    /// Runs a command with its output in a file, which is kept where it failed.
+    /// Runs a command with its output in a file, which is kept if the command failed.
     fn record(&self, kind: Kind, what: &str, command: &mut Command) -> Result<bool, Failure> {
         let began = Instant::now();
         let log = self.log(kind);
@@ -235,7 +235,7 @@ impl Campaign {
         Ok(held)
     }
 
-    /// A file that is not there yet.
+    /// A file that does not exist yet.
     fn log(&self, kind: Kind) -> PathBuf {
         let mut names = (1..).map(|n| self.dir.join(format!("{}-{n}.log", kind.name())));
         names.find(|path| !path.exists()).unwrap_or_else(|| self.dir.join("last.log"))
@@ -254,7 +254,7 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Reads a text file; nothing when it is not there.
+/// Reads a text file; empty if it does not exist.
 fn read(path: &Path) -> Result<String, Failure> {
     match std::fs::read_to_string(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),

@@ -1,5 +1,5 @@
-//! `cargo xtask …`: every chore of this repository under one name. Owns which commands run and in which order; what a
-//! command needs on the machine is `tools`' business, how it is run and reported is `step`'s.
+//! `cargo xtask …`: every chore of this repository under one name. It decides which commands run and in which order; `tools`
+//! handles what a command needs on the machine, `step` runs and reports it.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a developer's tool talks to its terminal")]
 
@@ -73,13 +73,13 @@ fn main() -> ExitCode {
     steps.close(command, outcome)
 }
 
-/// Cheap and telling first, so that a slip is reported before the long parts begin.
+/// Cheap and informative steps first, so that a mistake is reported before the long ones start.
 fn ci(steps: &mut Steps) -> Result<(), Failure> {
     fmt(steps, &["--check".to_owned()])?;
     lint(steps)?;
     tidy(steps)?;
     deny(steps, &[])?;
-    // What has just been run as a step of its own is left out.
+    // Leaves out what has just been run as a separate step.
     test(steps, &[], &["-E", "not binary(tidy)"])?;
     sim(steps, &[])
 }
@@ -93,7 +93,7 @@ fn lint(steps: &mut Steps) -> Result<(), Failure> {
     tools::rustup_component("clippy", "clippy")?;
     let deny = ["--", "-D", "warnings"];
     steps.run("clippy", cargo(["clippy", "--workspace", "--all-targets"]).args(deny))?;
-    // Again without tests: what tests may do (write a file, pause a poll) shipped code may not.
+    // Again without tests: shipped code may not do what tests may (write a file, pause a poll).
     let packages = SHIPPED.iter().flat_map(|name| ["-p", name]);
     steps.run(
         "clippy, shipped code",
@@ -109,7 +109,8 @@ fn lint(steps: &mut Steps) -> Result<(), Failure> {
 }
 
 fn tidy(steps: &mut Steps) -> Result<(), Failure> {
-    // Of the whole workspace, as in `test`: the choice of packages decides the features, and other features build anew.
+    // For the whole workspace, as in `test`: the choice of packages decides the features, and other features cause a
+    // rebuild.
     steps.run("tidy", &mut cargo(["test", "--quiet", "--workspace", "--test", "tidy"]))
 }
 
@@ -120,10 +121,10 @@ fn deny(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
     steps.run("deny", cargo(["deny", "--workspace", "check"]).args(checks).args(rest))
 }
 
-/// `chosen` is for nextest alone; without it the few tests that it would leave out run again.
+/// `chosen` is only for nextest; without nextest the few tests that it would leave out run again.
 fn test(steps: &mut Steps, rest: &[String], chosen: &[&str]) -> Result<(), Failure> {
     tools::programs_under_test()?;
-    // Tests start the real program and the fakes, and find them beside themselves. The whole workspace is asked for, as
+    // Tests start the real program and the fakes, and find them in their own directory. The whole workspace is built, as
     // below: with another choice of packages cargo picks other features and builds dependencies twice.
     steps.run("build the programs under test", &mut cargo(["build", "--workspace", "--bins"]))?;
     if tools::has_nextest() {
@@ -140,7 +141,7 @@ fn test(steps: &mut Steps, rest: &[String], chosen: &[&str]) -> Result<(), Failu
     Ok(())
 }
 
-/// The tests with the real coding agents. Pinned versions are the default: what CI runs must not change by itself.
+/// The tests with the real coding agents. Pinned versions are the default: what CI runs must not change on its own.
 fn agents(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
     let (flags, names): (Vec<&String>, Vec<&String>) = rest.iter().partition(|argument| argument.starts_with("--"));
     if let Some(unknown) = flags.iter().find(|flag| !["--latest", "--full"].contains(&flag.as_str())) {
@@ -158,7 +159,7 @@ fn agents(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
     };
     if is_set("--latest") {
         let own = std::env::current_exe().map_err(|error| Failure::new(format!("where is this program? {error}")))?;
-        // Beside the pinned ones, where the tests look for them.
+        // Next to the pinned ones, where the tests look for them.
         let target = own.ancestors().nth(2).unwrap_or(&own);
         steps.run("install the newest agents", Command::new(own.with_file_name("agents-latest")).arg(target))?;
         tests.env("REKINDLE_AGENTS_LATEST", "1");
@@ -172,7 +173,7 @@ fn agents(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
     steps.run("the real coding agents", tests.args(names))
 }
 
-/// A run in a temporary directory, looked at with `top`, in the dashboard and in the report.
+/// Makes the screenshots of a run in a temporary directory, in `top`, in the dashboard and in the report.
 fn screenshots(steps: &mut Steps) -> Result<(), Failure> {
     tools::programs_under_test()?;
     steps.run("build the program", &mut cargo(["build", "-p", "rekindle"]))?;
@@ -180,7 +181,7 @@ fn screenshots(steps: &mut Steps) -> Result<(), Failure> {
     steps.run("screenshots", &mut cargo(picture))
 }
 
-/// Against the program that users get: the same build that `cargo build --release` makes.
+/// Benchmarks the program that users get: the same build that `cargo build --release` makes.
 fn bench(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
     tools::programs_under_test()?;
     steps.run("build the program", &mut cargo(["build", "--release", "--locked", "-p", "rekindle"]))?;
@@ -195,7 +196,7 @@ fn bench(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
 fn sim(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
     let chosen = rest.iter().any(|argument| argument.starts_with("--seed"));
     let default = if chosen { Vec::new() } else { vec!["--seeds", DEFAULT_SEEDS] };
-    // With everything else, as in `test`, and started from where this program lies: alone it would be built a second time.
+    // With everything else, as in `test`, and started from this program's directory: alone it would be built a second time.
     steps.run("build the simulator", &mut cargo(["build", "--workspace", "--bins"]))?;
     let own = std::env::current_exe().map_err(|error| Failure::new(format!("where is this program? {error}")))?;
     steps.run("sim", Command::new(own.with_file_name("sim")).args(default).args(rest).current_dir(step::root()))

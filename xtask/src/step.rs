@@ -79,7 +79,7 @@ pub(crate) fn root() -> PathBuf {
     PathBuf::from(manifest).join("..")
 }
 
-/// Runs a command to its end; the error says how it ended.
+/// Runs a command until it ends; the error says how it ended.
 pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     match command.status() {
         Ok(status) if status.success() => Ok(()),

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::step::{Failure, cargo, run};
 
-/// A cargo subcommand, built from the registry when missing.
+/// Makes sure that a cargo subcommand exists; builds it from the registry when it is missing.
 pub(crate) fn cargo_tool(subcommand: &str, package: &str) -> Result<(), Failure> {
     if answers(cargo([subcommand, "--version"])) {
         return Ok(());
@@ -21,7 +21,7 @@ pub(crate) fn has_nextest() -> bool {
     answers(cargo(["nextest", "--version"]))
 }
 
-/// A component of the toolchain.
+/// Makes sure that a component of the toolchain is installed.
 pub(crate) fn rustup_component(component: &str, subcommand: &str) -> Result<(), Failure> {
     if answers(cargo([subcommand, "--version"])) {
         return Ok(());
@@ -30,11 +30,11 @@ pub(crate) fn rustup_component(component: &str, subcommand: &str) -> Result<(), 
         .map_err(|why| Failure::new(format!("{component} is missing: {why}\nhint: rustup component add {component}")))
 }
 
-/// A program that tests need beside the toolchain.
+/// A program that tests need besides the toolchain.
 struct Program {
     /// The command.
     name: &'static str,
-    /// How it is asked whether it is there.
+    /// The argument that checks whether it is installed.
     asked: &'static str,
     /// Debian's package.
     package: &'static str,
@@ -42,8 +42,8 @@ struct Program {
     purpose: &'static str,
 }
 
-/// What tests need: strace kills the program at a chosen system call, a file system of its own loses power, tmux is the terminal of
-/// `top`, Chromium the browser of the dashboard.
+/// What tests need: strace kills the program at a chosen system call, a separate file system loses power, tmux is the
+/// terminal of `top`, Chromium the browser of the dashboard.
 const PROGRAMS: &[Program] = &[
     Program { name: "strace", asked: "--version", package: "strace", purpose: "the crash tests" },
     Program { name: "mkfs.ext4", asked: "-V", package: "e2fsprogs", purpose: "the tests of power cuts" },
@@ -57,7 +57,7 @@ const PROGRAMS: &[Program] = &[
     },
 ];
 
-/// Installs what of them is missing. Only Linux is asked: elsewhere the tests that need them say so themselves.
+/// Installs those that are missing. Only on Linux: elsewhere the tests that need them say so themselves.
 pub(crate) fn programs_under_test() -> Result<(), Failure> {
     let is_missing = |program: &&Program| {
         let mut command = Command::new(program.name);
@@ -79,7 +79,7 @@ pub(crate) fn programs_under_test() -> Result<(), Failure> {
             needs.join("; ")
         ))
     };
-    // Fails by itself for anyone but root; a fresh image has no package lists until the update.
+    // Fails on its own for anyone but root; a fresh image has no package lists until the update.
     run(Command::new("apt-get").arg("update")).map_err(failed)?;
     run(Command::new("apt-get").args(["install", "-y", "--no-install-recommends"]).args(&packages)).map_err(failed)
 }

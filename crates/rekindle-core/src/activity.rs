@@ -1,7 +1,8 @@
-//! What an agent's own words say it does: the one language that every adapter translates its program's stream into.
+//! What an agent does, as read from its own output: the one vocabulary that every adapter translates its program's stream
+//! into.
 //!
-//! An `Activity` is one thing that was seen. `Fold` keeps what must be known over many of them and turns them into `StreamEvent`s, the
-//! few that decisions depend on. Both are pure: reading a stream again from its beginning gives the same again.
+//! An `Activity` is one observation. `Fold` keeps what must be known across many of them and turns them into `StreamEvent`s,
+//! the few that decisions depend on. Both are pure: reading a stream again from its beginning gives the same result.
 
 mod fold;
 mod ledger;
@@ -29,55 +30,55 @@ pub enum Activity {
         /// The model, where the stream names it.
         model: Option<String>,
     },
-    /// The model was answered once: one request to its provider came back with an answer.
+    /// The model answered once: one request to its provider came back with an answer.
     Turn,
     Said {
         text: String,
     },
     /// A tool was called and runs.
     CallStarted(Call),
-    /// A call is over. A stream that shows calls only at their end gives both at once.
+    /// A call ended. A stream that shows calls only at their end gives both at once.
     CallEnded {
         /// The call's id, as at its start.
         id: String,
         /// Whether the tool says that it worked.
         ok: bool,
-        /// What came back, in as few words as show it; adapters may hand over all of it, it is cut later.
+        /// The output, as short as possible; adapters may pass all of it, it is truncated later.
         output: String,
     },
-    /// What the attempt has used so far, in all: a total, never a difference.
+    /// The attempt's total usage so far, never a difference.
     Used(Usage),
     Context {
-        /// Tokens in it.
+        /// Tokens in the context.
         used: u64,
-        /// Tokens it has room for, where that is known.
+        /// Tokens that the context has room for, where known.
         window: Option<u64>,
     },
     Compacting,
     Compacted {
-        /// By the program itself and not on request, where the stream tells.
+        /// Whether the program compacted on its own and not on request, where the stream says.
         automatic: Option<bool>,
     },
-    /// The program tries again by itself after an error; it may still succeed.
+    /// The program retries on its own after an error; it may still succeed.
     Retrying {
-        /// What went wrong, where the stream says it in a field.
+        /// What went wrong, where the stream has a field for it.
         problem: Option<Problem>,
         text: String,
     },
     /// The turn or the whole session failed.
     Failed(Failure),
-    /// So many agents that it has sent into the background are running: its turn may end before theirs, and is taken up again
+    /// The number of background agents that it started and that are running: its turn may end before theirs, and continues
     /// after them.
     Background {
         open: u32,
     },
     /// The program says that it is working.
     Heartbeat,
-    /// The agent ended its turn: it gives its final message. More may follow where it takes messages.
+    /// The agent ended its turn and gives its final message. More may follow if it accepts messages.
     Result {
-        /// Whether it says that it worked.
+        /// Whether the agent says that it succeeded.
         ok: bool,
-        /// The final message; signals are looked for only in here.
+        /// The final message; signals are parsed only from here.
         text: Option<String>,
     },
 }
@@ -87,10 +88,10 @@ pub struct Call {
     /// Its id within the session.
     pub id: String,
     pub tool: String,
-    /// What it was called with: the command, the path, or the arguments as JSON. Compared whole, shown cut.
+    /// What the tool was called with: the command, the path, or the arguments as JSON. Compared in full, shown truncated.
     pub input: String,
-    /// Whether it can change files or run commands in the workspace; a call that only reads does not show that an agent is
-    /// at its task.
+    /// Whether it can change files or run commands in the workspace; a call that only reads does not show that an agent
+    /// works on its task.
     pub acts: bool,
 }
 
@@ -100,7 +101,7 @@ pub struct Call {
 pub enum Problem {
     /// The account's allowance is used up.
     UsageLimit,
-    /// Too many requests or an error of the provider: worth another try soon.
+    /// Too many requests or an error of the provider: worth a retry soon.
     Overloaded,
     /// The provider could not be reached or broke off.
     Network,
@@ -110,11 +111,11 @@ pub enum Problem {
     ContextFull,
     /// The program gave up because it compacted again and again.
     CompactionLoop,
-    /// The program noticed by itself that the model loops, and gave up.
+    /// The program itself noticed that the model loops, and gave up.
     Looping,
-    /// The CLI session that was to be resumed is not there.
+    /// The CLI session to resume does not exist.
     SessionGone,
-    /// Anything else; the end of the process tells more.
+    /// Anything else; the exit of the process tells more.
     Other,
 }
 
@@ -127,13 +128,13 @@ pub struct Failure {
     pub resets_at: Option<Time>,
     /// In the program's own words.
     pub text: String,
-    /// The program would go on by itself to no end: it has to be stopped.
+    /// The program would continue for ever on its own: it has to be stopped.
     #[serde(default)]
     pub runaway: bool,
 }
 
 impl Failure {
-    /// The cause that an attempt's end is put down to after this failure; nothing where the exit tells more.
+    /// The cause of an attempt that ends after this failure; `None` where the exit tells more.
     pub fn cause(&self) -> Option<Cause> {
         match self.problem {
             Problem::UsageLimit => Some(Cause::UsageLimit { resets_at: self.resets_at }),
@@ -173,33 +174,33 @@ pub enum StreamEvent {
         id: String,
         model: Option<String>,
     },
-    /// How much was used and how full the context is, by now.
+    /// How much has been used and how full the context is.
     Measured(Measure),
     Compacted {
-        /// By the program itself, where known.
+        /// Whether the program compacted on its own, where known.
         automatic: Option<bool>,
-        /// Answers of the model so far, to tell a loop.
+        /// Answers of the model so far, to detect a loop.
         turns: u64,
-        /// Calls so far, to tell whether it finds back to its task.
+        /// Calls so far, to see whether the agent returns to its task.
         calls: u64,
     },
     Failed(Failure),
     Result {
-        /// Whether it says that it worked.
+        /// Whether the agent says that it succeeded.
         ok: bool,
     },
-    /// It loops.
+    /// The agent loops.
     Stalled {
-        /// How often it went round, in calls.
+        /// The number of calls in the loop.
         times: u32,
         /// What it repeats, in words.
         words: String,
-        /// The end of what that printed.
+        /// The end of the output of what it repeats.
         printed: String,
     },
-    /// It called a tool that acts on its workspace.
+    /// The agent called a tool that acts on its workspace.
     Acted,
-    /// It called so many tools by now; given only when it matters, after a compaction.
+    /// The number of tools the agent has called so far; sent only when it matters, after a compaction.
     Called {
         calls: u64,
     },
@@ -230,15 +231,15 @@ impl Measure {
     }
 }
 
-/// How the CLI session's transcript was found after the end of an attempt.
+/// The condition of the CLI session's transcript after the end of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Transcript {
-    /// It is there and can be read.
+    /// It exists and can be read.
     Whole,
-    /// It is not there, or is not readable as one.
+    /// It does not exist, or cannot be read as a transcript.
     Missing,
-    /// This kind of agent keeps none that can be looked at.
+    /// This kind of agent keeps no transcript that can be inspected.
     Unknown,
 }
 
@@ -246,8 +247,8 @@ pub enum Transcript {
 const SHOWN_CHARS: usize = 240;
 
 impl Activity {
-    /// The activity as one line of an agent's log, in words that tell tool calls, results and errors apart; nothing for what
-    /// only machines need.
+    /// The activity as one line of an agent's log, worded so that tool calls, results and errors can be told apart; `None`
+    /// for what only machines need.
     pub fn shown(&self) -> Option<String> {
         let line = match self {
             Self::Session { id, model } => match model {

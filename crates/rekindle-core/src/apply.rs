@@ -1,4 +1,4 @@
-//! How each event changes the state. The only place that does; it never refuses, because an event is already a fact.
+//! How each event changes the state. Nothing else changes it; an event is never refused here, because it is already a fact.
 
 mod budget;
 mod cli_session;
@@ -74,7 +74,7 @@ fn attempt_changed(state: &mut State, event: &Event, fact: &AttemptEvent) {
             ended(state, event, *attempt, cause);
             settle::after_attempt(state, *attempt);
         }
-        // Said for people: what follows from them has events of its own.
+        // Recorded for people: their consequences have events of their own.
         AttemptEvent::Redispatched { .. }
         | AttemptEvent::RoleTimeout { .. }
         | AttemptEvent::AgentHung { .. }
@@ -170,7 +170,7 @@ fn coordinator_started(state: &mut State, coordinator: Coordinator, limits: &Lim
     state.limits = limits.clone();
     state.coordinator = Some(coordinator);
     state.usage.seen_at = None;
-    // Fewer may be kept from now on.
+    // The new limits may allow fewer.
     settle::oldest(state);
 }
 
@@ -188,7 +188,7 @@ fn run_changed(state: &mut State, event: &Event, fact: &RunEvent) {
     if let RunEvent::PlanReloaded(reloaded) = fact {
         reload::reloaded(state, reloaded);
     }
-    // What was left before says nothing of what is left now: it is asked again.
+    // The old remainder says nothing about what is left now: ask again.
     if matches!(fact, RunEvent::SessionResume(_)) {
         state.usage.seen_at = None;
     }
@@ -204,7 +204,7 @@ fn run_changed(state: &mut State, event: &Event, fact: &RunEvent) {
 }
 
 fn change_run(run: &mut Run, event: &Event, fact: &RunEvent, no_wait: bool) {
-    // Its configuration was made with them.
+    // The coordinator's configuration was made with these settings.
     if let RunEvent::CoordinatorStarted { .. } = fact
         && let Some(settings) = run.next_settings.take()
     {
@@ -212,11 +212,11 @@ fn change_run(run: &mut Run, event: &Event, fact: &RunEvent, no_wait: bool) {
     }
     match fact {
         RunEvent::CoordinatorStarted { .. } if run.phase == RunPhase::Created => run.phase = RunPhase::Running,
-        // One that waited for a reset still waits for it.
+        // A run that waited for a reset still waits for it.
         RunEvent::CoordinatorRecovered(_) if matches!(run.phase, RunPhase::Waiting(_)) => {}
         RunEvent::CoordinatorRecovered(_) => run.phase = RunPhase::Running,
         RunEvent::SessionPause(pause) => {
-            // One that waits rests already: what was done before that is what is looked at again.
+            // A waiting run already rests: what was done before the wait is what is checked again.
             if !matches!(run.phase, RunPhase::Waiting(_)) {
                 run.paused_at = Some(event.time);
             }
@@ -337,7 +337,7 @@ fn exited(state: &mut State, event: &Event, id: AttemptId, exit: &Exit) {
         attempt.exit = Some(exit.clone());
         attempt.ended_at = Some(event.time);
         if exit.by_itself {
-            // An order that came too late is not why it left.
+            // The order came too late: it is not why the agent left.
             attempt.stop = None;
         }
     }
@@ -355,10 +355,10 @@ fn ended(state: &mut State, event: &Event, id: AttemptId, cause: &Cause) {
     if !matches!(cause, Cause::StartFailed { .. }) {
         *breaker = Breaker::default();
     } else if attempt.cli_session.strategy != Strategy::Resume {
-        // A session that did not come back says nothing of the program.
+        // A session that could not be resumed says nothing about the program.
         breaker.failed_starts += 1;
     }
-    // Tasks that stood further down its list were never begun: they are free again.
+    // Tasks further down its list were never started: they are free again.
     for task in attempt.tasks.clone() {
         on_task(state, &task, |task| {
             if task.holder == Some(id) && task.state == TaskState::Pending {

@@ -1,8 +1,7 @@
-//! The prompt an attempt is given: who it is, what stands, what was done before it, and how to report.
+//! The prompt of an attempt: who the agent is, how things are, what was done before, and how to report.
 //!
-//! Built from facts of rekindle's own, inside a budget of bytes. What others wrote goes in only as data behind a fence
-//! that it cannot close. Collecting the facts from disk and spool is left to the engine; the state's own part is in
-//! `gather`.
+//! Built from rekindle's own facts, within a budget of bytes. What others wrote goes in only as data behind a fence that it
+//! cannot close. Collecting the facts from disk and spool is left to the engine; the state's own part is in `collect`.
 
 mod collect;
 mod facts;
@@ -37,13 +36,13 @@ use crate::{fence, text};
 /// Default size of a brief: a few percent of the smallest context window in use, so that the work has the rest.
 pub const BUDGET_BYTES: usize = 48 * 1024;
 
-/// The prompt, at most `facts.budget_bytes` long: the built-in one of the role, or the user's own.
+/// The prompt, at most `facts.budget_bytes` long: the role's built-in prompt, or the user's own.
 pub fn render(facts: &Facts) -> String {
     let draft = match &facts.template {
         Some(template) => template::fill(facts, template),
         None => built_in(facts, facts.budget_bytes, true),
     };
-    // Only a budget smaller than the fixed words gets here, and then no data is in the text.
+    // The text is cut only if the budget is smaller than the fixed words, and then it contains no data.
     fence::seal(text::truncate_bytes(&draft, facts.budget_bytes), &facts.nonce)
 }
 
@@ -58,9 +57,9 @@ fn built_in(facts: &Facts, budget: usize, with_report: bool) -> String {
     let handed_back = facts.cause.as_ref().is_some_and(resume::hands_back);
     let form = if handed_back { Form::HandedBack } else { Form::Plan };
     let memory = sources::draft(&sources::items(facts, form, room), room);
-    // What a fence means is said only where there is one.
+    // A fence is explained only if there is one.
     let about = if memory.contains(fence::MARK) { about.as_str() } else { "" };
-    // A fence ends with its line; the rest with an empty one.
+    // A fence ends with its own line; everything else ends with an empty line.
     let gap = if memory.ends_with("\n\n") { "" } else { "\n" };
     format!("{who}{about}{memory}{gap}{instructions}{report}")
 }

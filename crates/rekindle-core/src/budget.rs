@@ -1,5 +1,5 @@
-//! Budgets in numbers: what may be spent, what was spent, and how the two compare. What follows from it is decided in
-//! `decide/budget`; where money was spent is summed up in `apply/budget`.
+//! Budgets in numbers: what may be spent, what was spent, and how the two compare. The consequences are decided in
+//! `decide/budget`; the spending is summed up in `apply/budget`.
 //!
 //! Money is counted in millionths of a dollar, as whole numbers: sums stay exact, however often they are added up again.
 
@@ -17,7 +17,7 @@ pub use standing::{Level, Measured, Standing, Unit, dollars};
 /// Millionths in a dollar.
 pub const MICROS: u64 = 1_000_000;
 
-/// What of a limit is used, in percent, when a person is told for the first time.
+/// Percentage of a limit at which a person is first notified.
 pub const NOTICE_PERCENT: u64 = 80;
 
 /// What a budget is for.
@@ -41,7 +41,7 @@ impl Scope {
     }
 }
 
-/// What may be spent; nothing means without a limit.
+/// What may be spent; `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Allowance {
@@ -59,7 +59,7 @@ impl Allowance {
         *self == Self::default()
     }
 
-    /// The same after it was raised so often by as much again.
+    /// The same after it was raised this many times by its original amount.
     #[must_use]
     pub fn raised(&self, times: u32) -> Self {
         let more = |limit: Option<u64>| limit.map(|limit| limit.saturating_mul(u64::from(times) + 1));
@@ -92,7 +92,7 @@ impl Budgets {
         }
     }
 
-    /// Whether what agents say they used decides anything: then none of it may be put down late.
+    /// Whether decisions depend on the usage that agents report: then none of it may be recorded late.
     pub fn counts_usage(&self) -> bool {
         [&self.task, &self.run, &self.day].iter().any(|limit| limit.usd_micros.is_some() || limit.tokens.is_some())
     }
@@ -106,10 +106,10 @@ pub struct Spent {
     pub usd_micros: u64,
     #[serde(skip_serializing_if = "is_zero")]
     pub tokens: u64,
-    /// Of these tokens, those that nobody has told a price for.
+    /// Those of the tokens that have no known price.
     #[serde(skip_serializing_if = "is_zero")]
     pub unpriced_tokens: u64,
-    /// Time in which an agent was running, without the time that runs now.
+    /// Time in which an agent was running, without the period that is running now.
     #[serde(skip_serializing_if = "is_zero")]
     pub wall_ms: u64,
 }
@@ -119,7 +119,7 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// How one task, one run or one day stands with its budget.
+/// How one task, one run or one day compares with its budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Spending {
@@ -128,13 +128,13 @@ pub struct Spending {
     /// Since when an agent is running, if one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub running_since: Option<Time>,
-    /// How often a person raised the limit by as much again.
+    /// How often a person raised the limit by its original amount.
     #[serde(skip_serializing_if = "none_of")]
     pub raised: u32,
-    /// The highest level that was put down for the limit as it is now.
+    /// The highest level that was reported for the current limit.
     #[serde(skip_serializing_if = "Level::is_fine")]
     pub told: Level,
-    /// A person lets it go on over its limit: a task once more, a run or a day to its end.
+    /// A person lets it continue over its limit: a task for one more attempt, a run or a day to its end.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub goes_on: bool,
     /// A person took it back: nothing starts, and nobody is asked again.
@@ -155,7 +155,7 @@ impl Spending {
         *self == Self::default()
     }
 
-    /// What was spent by a moment, the time that runs now among it.
+    /// What was spent up to a moment, including the period that is running now.
     pub fn by(&self, now: Time) -> Spent {
         let running = self.running_since.map_or(0, |since| now.since_ms(since));
         Spent { wall_ms: self.spent.wall_ms.saturating_add(running), ..self.spent }
@@ -181,7 +181,7 @@ impl Spending {
         change(&mut self.spent.unpriced_tokens, before.unpriced_tokens, now.unpriced_tokens);
     }
 
-    /// Whether a start may happen as far as this budget goes.
+    /// Whether this budget allows a start.
     pub fn admits(&self, limit: &Allowance, now: Time) -> bool {
         self.goes_on || self.level(limit, now) != Level::Reached
     }
@@ -191,13 +191,13 @@ impl Spending {
     }
 }
 
-/// What is known of money over all tasks.
+/// What is known about money across all tasks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ledger {
     pub run: Spending,
     pub day: Spending,
-    /// The calendar day in the person's zone that `day` is about.
+    /// The calendar day, in the person's time zone, that `day` is about.
     pub date: String,
     /// When the quiet hours end, by the wall clock, while they last.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -210,7 +210,7 @@ impl Ledger {
     }
 }
 
-/// What the calendar says in the person's zone.
+/// What the calendar says in the person's time zone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Calendar {
     /// The date, as `2026-11-18`.
@@ -223,11 +223,11 @@ pub struct Calendar {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Choice {
-    /// The limit grows by as much again.
+    /// The limit grows by its original amount.
     Raise,
     /// A task has one more attempt; a run or a day is not asked about again.
     GoOn,
-    /// Nothing new starts; what runs comes to its end.
+    /// Nothing new starts; what is running finishes.
     HandBack,
     Stop,
     /// Nobody answered: the limit was raised in the configuration, or the day is over.
@@ -235,10 +235,10 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// Those that a person has, in the order of their numbers.
+    /// The choices that a person has, in the order of their numbers.
     pub const ALL: [Self; 4] = [Self::Raise, Self::GoOn, Self::HandBack, Self::Stop];
 
-    /// The word that an answer may be given by.
+    /// The word for this choice in an answer.
     pub fn word(self) -> &'static str {
         match self {
             Self::Raise => "raise",

@@ -8,32 +8,32 @@ use crate::refusal::Refusal;
 use crate::size;
 use crate::time::Time;
 
-/// The failure taxonomy. What follows from each cause stands in `policy::row`.
+/// The failure taxonomy. The consequences of each cause are in `policy::row`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "cause", rename_all = "snake_case")]
 pub enum Cause {
     /// Every task it was given has ended.
     Completed,
-    /// It ended with code 0 although tasks of its own were open.
+    /// It exited with code 0 although it had open tasks.
     ExitedIncomplete,
-    /// It ended by a signal or with a code other than 0.
+    /// It ended by a Unix signal or with a code other than 0.
     Crashed {
         /// Exit code, where it had one.
         code: Option<i32>,
-        /// Signal number, where one ended it.
+        /// Signal number, if a signal ended it.
         signal: Option<i32>,
     },
     /// No event ever came from it.
     HungBeforeFirstEvent,
     /// It fell silent in the middle of its work.
     HungMidStream,
-    /// It gave its result and did not leave.
+    /// It gave its result and did not exit.
     HungAfterResult,
-    /// A task took longer than its role's time.
+    /// A task took longer than its role allows.
     TimedOut,
-    /// Its context was compacted and the work was not finished.
+    /// Its context was compacted before the work was finished.
     Compacted,
-    /// It compacted again and again without getting on.
+    /// It compacted again and again without making progress.
     CompactionLoop,
     ContextExhausted,
     /// The account's usage limit was met.
@@ -46,7 +46,7 @@ pub enum Cause {
     WaitingForInput,
     /// The kernel killed it for lack of memory.
     OutOfMemory {
-        /// Its own cap in bytes, where it met that; none where the machine had no memory left.
+        /// Its own cap in bytes, if it met that; `None` if the machine had no memory left.
         #[serde(rename = "memory_cap_bytes", default, skip_serializing_if = "Option::is_none")]
         cap: Option<u64>,
     },
@@ -56,16 +56,16 @@ pub enum Cause {
         #[serde(rename = "start_error")]
         reason: String,
     },
-    /// Its worktree could not be set up: it was never begun.
+    /// Its worktree could not be set up, so it never started.
     SetupFailed {
         #[serde(rename = "setup_error")]
         reason: String,
     },
-    /// The machine had no room for it: it was never begun.
+    /// The machine had no room for it, so it never started.
     Machine(MachineRefusal),
     /// The shim that held it died.
     ShimLost,
-    /// The machine went down under it.
+    /// The machine went down while it was running.
     HostLost,
     /// The same call with the same result again and again.
     StalledNoProgress,
@@ -158,7 +158,7 @@ impl Cause {
         }
     }
 
-    /// What a person can do about it, for an agent of `[agents.CLI]`; nothing where the words say it all.
+    /// What a person can do about it, for an agent of `[agents.CLI]`; `None` where the words say it all.
     pub fn remedy(&self, cli: &str) -> Option<String> {
         let Self::OutOfMemory { cap } = self else { return None };
         Some(match cap.map(size::format) {
@@ -169,7 +169,7 @@ impl Cause {
         })
     }
 
-    /// What the agent that takes the work over should do otherwise.
+    /// What the agent that takes over the work should do differently.
     pub fn lesson(&self) -> Option<&'static str> {
         matches!(self, Self::OutOfMemory { .. }).then_some(
             "Use less memory than it did: fewer jobs at once (`make -j1`, one test process), smaller pieces of data, and no \

@@ -1,7 +1,7 @@
 //! The one place where decisions are made: a state, a moment and an input give events, effects and an answer.
 //!
-//! `decide` advances the state only through `apply`, event by event, so that replaying the events gives the same state.
-//! This file routes; each subject has a file of its own. No clock, no randomness, no I/O.
+//! `decide` changes the state only through `apply`, event by event, so that replaying the events gives the same state. This
+//! file routes; each subject has a file of its own. No clock, no randomness, no I/O.
 
 mod attempt;
 mod budget;
@@ -72,7 +72,7 @@ pub enum Reply {
         epoch: Epoch,
     },
     Asked(QuestionId),
-    /// The order is acted on after a moment, unless it is taken back by this number.
+    /// The order takes effect after a moment, unless it is cancelled by this number.
     Placed(u64),
     Refused {
         /// Why, and what to do.
@@ -95,10 +95,10 @@ pub fn decide(state: &mut State, now: Time, input: Input) -> Step {
     Step { events, effects, reply }
 }
 
-/// Decides on an input while no coordinator runs: it is put down, but nothing is begun and nothing is brought to an end.
+/// Decides on an input while no coordinator runs: it is recorded, but nothing is started and nothing is ended.
 pub fn record(state: &mut State, now: Time, input: Input) -> Step {
     let mut step = OpenStep { now: now.max(state.last_time), state, events: Vec::new() };
-    // Nobody else acts on an order whose moment is over.
+    // Nothing else acts on an order that is due.
     placed::act_on_due(&mut step);
     let reply = route(&mut step, input);
     let events = step.events;
@@ -170,7 +170,7 @@ pub fn outstanding(state: &State) -> Vec<Effect> {
         if let Some(stop) = &attempt.stop {
             effects.push(Effect::StopAttempt { attempt: id, at_once: stop.at_once });
         }
-        // Delivered or not: a message acts once by its number, and so does the end of all messages.
+        // Sent whether delivered or not: a message acts once by its number, and so does the end of all messages.
         for told in &attempt.cli_session.told {
             effects.push(Effect::TellAgent { attempt: id, number: told.number, text: told.text.clone() });
         }
@@ -221,7 +221,7 @@ struct About {
 }
 
 impl OpenStep<'_> {
-    /// Puts an event down and applies it.
+    /// Records an event and applies it.
     fn emit(&mut self, about: About, body: impl Into<Body>) {
         if let Some(run) = &self.state.run {
             self.emit_for(run.id.clone(), about, body);

@@ -37,7 +37,7 @@ impl DurationError {
     }
 }
 
-/// Reads a duration as milliseconds. Spaces between the parts are fine.
+/// Parses a duration into milliseconds. Spaces between the parts are fine.
 pub fn parse(text: &str) -> Result<u64, DurationError> {
     let text = text.trim();
     if text.is_empty() {
@@ -73,7 +73,7 @@ pub fn parse(text: &str) -> Result<u64, DurationError> {
     Ok(total_ms)
 }
 
-/// Shows milliseconds in the largest units that fit, without parts that are zero: `1h30m`, `500ms`, `0s`.
+/// Formats milliseconds in the largest units that fit, without parts that are zero: `1h30m`, `500ms`, `0s`.
 pub fn format(ms: u64) -> String {
     if ms == 0 {
         return "0s".to_owned();

@@ -1,4 +1,4 @@
-//! What is asked of the world. Every effect follows from an event that is already durable, and may be performed twice.
+//! Actions on the outside world. Every effect follows from an event that is already durable, and may be performed twice.
 
 use crate::event::{
     AttemptEvent, Body, Event, Finish, MachineEvent, Outcome, PersonEvent, ReviewEvent, RunEvent, SessionEvent,
@@ -30,18 +30,18 @@ pub enum Effect {
         task: TaskId,
         epoch: Epoch,
     },
-    /// Keep what an attempt left in its workspace, which is over for it.
+    /// Keep what an attempt left in its workspace, which it no longer uses.
     LeaveWorkspace {
         attempt: AttemptId,
     },
     /// The machine has room again: what it may have refused is asked for again, as after a crash.
     RepeatRefused,
     CheckHealth,
-    /// Try every check of the plan once in a fresh worktree.
+    /// Run every check of the plan once in a fresh worktree.
     Preflight,
     /// Ask the user's command what is left of the allowance.
     AskUsage,
-    /// Look which artifacts of complete tasks are on disk.
+    /// Check which artifacts of complete tasks are on disk.
     InspectDisk,
     /// Give a running agent a message.
     TellAgent {
@@ -50,11 +50,11 @@ pub enum Effect {
         number: u32,
         text: String,
     },
-    /// Let an agent that waits for messages leave.
+    /// Let an agent that waits for messages exit.
     CloseInput {
         attempt: AttemptId,
     },
-    /// Watch the program in which a person works on a task, and tell when it has ended.
+    /// Watch the program in which a person works on a task, and report when it has ended.
     WatchPerson {
         task: TaskId,
         by: PersonProcess,
@@ -127,7 +127,7 @@ pub fn following(event: &Event) -> Option<Effect> {
     }
 }
 
-/// How a run ended: counts alone, for places where anybody may read along.
+/// How a run ended: counts only, for places where anybody may read along.
 fn end_in_counts(finish: &Finish) -> String {
     let Finish { outcome, complete, failed, skipped, unreachable } = finish;
     let all: u64 = [complete, failed, skipped, unreachable].into_iter().map(|many| u64::from(*many)).sum();

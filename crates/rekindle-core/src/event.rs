@@ -1,4 +1,4 @@
-//! The facts in the log. An event is past, durable and enough: replaying all of them gives the whole state.
+//! The facts in the log. An event is past, durable and sufficient: replaying all of them gives the whole state.
 
 use serde::{Deserialize, Serialize};
 
@@ -50,7 +50,7 @@ pub struct Event {
     pub body: Body,
 }
 
-/// How a run stands when it has ended.
+/// The state of a run when it has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -71,7 +71,7 @@ pub enum PauseReason {
     Terminate,
     /// `rekindle stop`, or Ctrl-C twice: at once.
     Stop,
-    /// `--no-wait`, and only a person or a reset is missing.
+    /// `--no-wait`, and only a person's answer or a reset is missing.
     NoWait,
     UsageLimit,
     /// Something is wrong with the system.
@@ -81,7 +81,7 @@ pub enum PauseReason {
 }
 
 impl PauseReason {
-    /// Whether the run resumes by itself, without an operator.
+    /// Whether the run resumes on its own, without an operator.
     pub fn ends_by_itself(self) -> bool {
         matches!(self, Self::UsageLimit | Self::SystemError)
     }

@@ -1,8 +1,8 @@
-//! The fence around what others wrote. Its mark is random and cannot occur in the text, and every line in it begins with
-//! `| `, so that no text can look like its end, like a heading of the brief or like a signal.
+//! The fence around what others wrote. Its mark is random and cannot occur in the text, and every line in it starts with `|
+//! `, so that no text can look like its end, like a heading of the brief or like a signal.
 //!
-//! A draft holds [`MARK`] where the nonce will stand: NUL characters, which sanitized text never has, as many as the
-//! nonce has characters, so that lengths are final before the nonce is chosen.
+//! A draft contains [`MARK`] in place of the nonce: NUL characters, which sanitized text never has, as many as the nonce has
+//! characters, so that lengths are final before the nonce is chosen.
 
 use crate::text;
 
@@ -12,7 +12,7 @@ const NONCE_LEN: usize = 32;
 /// Stands for the nonce in a draft.
 pub(crate) const MARK: &str = "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
 
-/// Longest line inside a fence: a tool's result of megabytes says in its first and last words what it was.
+/// Longest line inside a fence: the first and last words of a tool's result of megabytes show what it was.
 const LINE_MAX_BYTES: usize = 1024;
 
 /// Room kept for the line that says how much was folded, at its longest.
@@ -27,7 +27,7 @@ pub(crate) enum Keep {
     Tail,
 }
 
-/// The text as data, at most `room` bytes with its fence; nothing if not even the fence fits or there is no text.
+/// The text as data, at most `room` bytes with its fence; empty if not even the fence fits or there is no text.
 pub(crate) fn data(label: &str, body: &str, keep: Keep, room: usize) -> String {
     let clean = text::sanitize(body);
     wrap(label, room, |room| quote(clean.trim_end(), keep, room))
@@ -81,7 +81,7 @@ fn fitting<'a>(lines: impl Iterator<Item = &'a String>, room: usize) -> usize {
         .count()
 }
 
-/// Puts the nonce in: the given one if it is fit and occurs nowhere in the text, else one derived from it that does not.
+/// Inserts the nonce: the given one if it is valid and occurs nowhere in the text, else one derived from it that does not.
 pub(crate) fn seal(draft: &str, given: &str) -> String {
     let lower = draft.to_ascii_lowercase();
     let fit = given.len() == NONCE_LEN && given.bytes().all(|byte| byte.is_ascii_alphanumeric());
@@ -89,7 +89,7 @@ pub(crate) fn seal(draft: &str, given: &str) -> String {
     while lower.contains(&nonce.to_ascii_lowercase()) {
         nonce = derive(&nonce);
     }
-    // A mark that a cut went through is no mark any more.
+    // A truncated mark is not a mark any more.
     draft.replace(MARK, &nonce).replace('\0', "")
 }
 

@@ -1,7 +1,8 @@
-//! The guarded session: a person's own interactive session, alone or with helpers, that rekindle does not run but guards. Its program's
-//! hooks tell what happens; here that is added up, and it is decided when the session has to be told again and what.
+//! The guarded session: a person's own interactive session, alone or with helpers, that rekindle does not run but guards.
+//! Its program's hooks report what happens; this module adds that up, and decides when the session has to be told again and
+//! what.
 //!
-//! Pure like everything here: the journal, the transcript, the disk and the clock are read by the engine.
+//! Pure like everything here: the engine reads the journal, the transcript, the disk and the clock.
 
 pub mod command;
 pub mod fact;

@@ -1,5 +1,5 @@
-//! The names and numbers by which everything is addressed, each a type of its own so that no two can be
-//! mixed up. Owns the one rule for what a name may look like; who hands the numbers out is decided elsewhere.
+//! The names and numbers by which everything is addressed, each a type of its own so that no two can be mixed up. Owns the
+//! one rule for what a name may look like; who assigns the numbers is decided elsewhere.
 
 use std::{borrow::Borrow, fmt, str::FromStr};
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Longest name: it has to fit into file names, git refs and one column of a status line.
 pub const NAME_MAX_BYTES: usize = 64;
 
-/// Why a text is no name.
+/// Why a text is not a name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     #[error("a name cannot be empty")]
@@ -16,7 +16,7 @@ pub enum NameError {
     /// More than [`NAME_MAX_BYTES`].
     #[error("a name has at most {NAME_MAX_BYTES} characters, this one has {0}")]
     TooLong(usize),
-    /// The first character is no ASCII letter or digit.
+    /// The first character is not an ASCII letter or digit.
     #[error("a name begins with a letter or a digit (a to z, 0 to 9), not with {0:?}")]
     BadStart(char),
     /// A later character is outside the allowed set.
@@ -84,7 +84,7 @@ macro_rules! name_type {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                // `pad` and not `write_str`: names stand in aligned columns.
+                // `pad` and not `write_str`: names are shown in aligned columns.
                 f.pad(&self.0)
             }
         }
@@ -146,7 +146,7 @@ macro_rules! number_type {
         pub struct $name(pub u64);
 
         impl $name {
-            /// The one after this. Stops at the largest number instead of starting over: an id never repeats.
+            /// The next number. Stops at the largest number instead of starting over: an id never repeats.
             pub fn next(self) -> Self {
                 Self(self.0.saturating_add(1))
             }
@@ -172,7 +172,7 @@ number_type!(
     AttemptId
 );
 number_type!(
-    /// The fence of an attempt: what comes with a lower one than its task's is refused.
+    /// The fence of an attempt: anything with a lower epoch than its task's is refused.
     Epoch
 );
 number_type!(

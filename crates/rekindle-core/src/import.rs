@@ -1,8 +1,8 @@
-//! Plans that people already have in other tools' formats, turned into plans of ours: text in, plan text and remarks
-//! out. Owns what is carried over and what is not; finding files and asking other programs is left to the callers.
+//! Plans that people already have in other tools' formats, turned into plans of ours: text in, plan text and remarks out.
+//! Owns what is carried over and what is not; finding files and asking other programs is left to the callers.
 //!
-//! Imported text is a stranger's. It is quoted line by line, so that nothing in it can become a heading, a key or front
-//! matter. Of another tool's tasks no command is ever taken; of a document only those that it names as verification.
+//! Imported text comes from strangers. It is quoted line by line, so that nothing in it can become a heading, a key or front
+//! matter. No command is ever taken from another tool's tasks; from a document only those that it names as verification.
 
 mod beads;
 mod checklist;
@@ -27,19 +27,19 @@ pub use recognise::recognise;
 /// Longest text kept of one item: what the largest of the trackers allows for an issue.
 const TEXT_MAX_BYTES: usize = 64 * 1024;
 
-/// Longest title: a heading is one line of a status table, the full text stands below it.
+/// Longest title: a heading is one line of a status table, the full text is below it.
 const TITLE_MAX_BYTES: usize = 160;
 
-/// Most items of one import: as many as the largest plan that is read has.
+/// Maximum number of items in one import: as many as the largest plan that can be read.
 const ITEMS_MAX: usize = 10_000;
 
-/// Most dependencies of one import, those on groups counted for each member: keeps hostile input linear.
+/// Maximum number of dependencies in one import, those on groups counted for each member: keeps hostile input linear.
 const EDGES_MAX: usize = 200_000;
 
-/// Most remarks: somebody reads them.
+/// Maximum number of remarks: a person has to read them.
 const REMARKS_MAX: usize = 100;
 
-/// A format that plans come in.
+/// A supported import format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// spec-kit's `specs/NAME/tasks.md`.
@@ -77,7 +77,7 @@ impl Format {
 
 #[derive(Debug, Clone)]
 pub struct SourceFile {
-    /// Its path, relative to the project where that is possible; with `/` between its parts.
+    /// Its path, relative to the project if possible, with `/` as the separator.
     pub path: String,
     pub text: String,
 }
@@ -85,11 +85,11 @@ pub struct SourceFile {
 /// All that a plan is made of.
 #[derive(Debug, Clone, Default)]
 pub struct Source {
-    /// What the plan is called if the format does not say.
+    /// The plan's title if the format does not give one.
     pub title: String,
     /// The files in order; all formats but task files have one.
     pub files: Vec<SourceFile>,
-    /// Files beside it that explain the work (a specification, a design), as paths relative to the project.
+    /// Files next to it that explain the work (a specification, a design), as paths relative to the project.
     pub reading: Vec<String>,
     /// Which of several lists in the file is meant, for formats that have several.
     pub tag: Option<String>,
@@ -118,17 +118,17 @@ pub enum ImportError {
     /// Nothing in it is a task.
     #[error("no tasks found{0}")]
     Empty(String),
-    /// More than is taken in.
+    /// More than is accepted.
     #[error("{what}: {count}, at most {max} are taken; import a part of it")]
     TooMany { what: &'static str, count: usize, max: usize },
-    /// The lists of the file, of which none was chosen or the chosen one does not exist.
+    /// The file has several lists, and none was chosen or the chosen one does not exist.
     #[error("{why}: choose one of {tags}")]
     WhichTag {
         why: String,
         /// The names that there are.
         tags: String,
     },
-    /// The plan would not have passed its own check: a fault in here.
+    /// The plan would not have passed its own check: a bug in this code.
     #[error("the plan made of it cannot be used: {0}")]
     Unusable(String),
 }

@@ -26,14 +26,14 @@ pub enum Input {
         /// The git branch, in a repository.
         branch: Option<String>,
     },
-    /// A coordinator took the state over.
+    /// A coordinator took over the state.
     CoordinatorStarted {
         pid: u32,
         limits: Box<Limits>,
         boot_id: String,
         /// Time since that boot.
         boottime_ms: u64,
-        /// What was found of every attempt that the state holds open.
+        /// What was found of every attempt that is open in the state.
         found: Vec<(AttemptId, Found)>,
         /// Complete tasks with artifacts that are no longer on disk.
         missing: Vec<(TaskId, Vec<String>)>,
@@ -62,7 +62,7 @@ pub enum Input {
         attempt: AttemptId,
         reason: String,
     },
-    /// No sign of life from an attempt for longer than the limit.
+    /// An attempt was silent for longer than the limit.
     AttemptSilent {
         attempt: AttemptId,
         quiet_ms: u64,
@@ -73,15 +73,15 @@ pub enum Input {
         attempt: AttemptId,
         event: StreamEvent,
     },
-    /// An agent has ended, and its own session was looked at.
+    /// An agent has ended, and its own session was inspected.
     SessionClosed {
         attempt: AttemptId,
-        /// What it has used in all.
+        /// Its total usage.
         measure: Measure,
         transcript: Transcript,
         /// The call that it was in the middle of.
         cut_off: Option<String>,
-        /// The calls that its resumed conversation lacks or holds without an outcome.
+        /// The calls that its resumed conversation lacks or contains without an outcome.
         under_way: UnderWay,
     },
     /// A message was written to a running agent's input.
@@ -119,7 +119,7 @@ pub enum Input {
         epoch: Epoch,
         evidence: Evidence,
     },
-    /// The disk was looked at: complete tasks whose artifacts are gone.
+    /// The disk was inspected: complete tasks whose artifacts are gone.
     DiskInspected {
         missing: Vec<(TaskId, Vec<String>)>,
     },
@@ -129,7 +129,7 @@ pub enum Input {
         epoch: Epoch,
         outcome: MergeOutcome,
     },
-    /// Bundles of attempts stand in the state directory that the log does not know, and a person said to continue without them.
+    /// The state directory has bundles of attempts that the log does not know, and a person said to continue without them.
     AttemptsLost {
         highest: AttemptId,
     },
@@ -140,15 +140,15 @@ pub enum Input {
         task: TaskId,
         seen: SetupSeen,
     },
-    /// The worktree of an attempt could not be set up: nothing of it was begun.
+    /// The worktree of an attempt could not be set up, so the attempt never started.
     SetupFailed {
         attempt: AttemptId,
         task: TaskId,
         reason: String,
     },
-    /// The checks of the plan were tried before the first agent began.
+    /// The checks of the plan were run before the first agent started.
     Preflight(PreflightTried),
-    /// Something outside was put right, or is waited for.
+    /// Something outside was fixed, or is being waited for.
     Noted(Noted),
     /// The plan's health commands were run.
     HealthChecked {
@@ -156,7 +156,7 @@ pub enum Input {
     },
     /// The user's command was asked what is left of the allowance.
     UsageSeen(UsageLeft),
-    /// The machine was looked at: whether it is short of something, and of what.
+    /// The machine was checked: whether it is short of something, and of what.
     PressureSeen {
         short: Option<Refusal>,
     },
@@ -165,7 +165,7 @@ pub enum Input {
         what: Refused,
         refusal: Refusal,
     },
-    /// The output of an attempt that has ended cannot be read to its end, however often that is tried.
+    /// The output of an attempt that has ended cannot be read to its end, however often it is retried.
     OutputUnreadable {
         attempt: AttemptId,
         reason: String,
@@ -175,13 +175,13 @@ pub enum Input {
         hash: String,
     },
     Ordered(Order),
-    /// The calendar was looked at, in the person's zone.
+    /// The calendar was read, in the person's time zone.
     CalendarSeen(Calendar),
-    /// The machine's clocks were looked at.
+    /// The machine's clocks were read.
     ClockSeen(ClockSeen),
     TimePassed,
-    /// The same for everybody but these attempts: their processes are gone and their last words are not read yet, so that no limit
-    /// strikes them.
+    /// The same for all but these attempts: their processes are gone and their last words have not been read yet, so no
+    /// limit applies to them.
     TimePassedBut(BTreeSet<AttemptId>),
 }
 
@@ -189,7 +189,7 @@ pub enum Input {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PreflightTried {
     pub results: Vec<CheckResult>,
-    /// Why the rest, or all of them, could not be tried.
+    /// Why the rest, or all of them, could not be run.
     pub problem: Option<String>,
     pub took_ms: u64,
 }
@@ -213,7 +213,7 @@ impl SetupSeen {
     }
 }
 
-/// Something that changes no state and belongs on record.
+/// Something that changes no state and is only recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Noted {
     /// The task that it is about.
@@ -240,13 +240,13 @@ pub enum Refused {
 pub enum MergeOutcome {
     /// The work is in the run's branch.
     Merged {
-        /// The commit that holds it; nothing where nothing had changed.
+        /// The commit that contains it; `None` if nothing had changed.
         commit: Option<String>,
     },
     /// It does not fit what others have merged meanwhile.
     Conflict {
         files: Vec<String>,
-        /// How to go about it.
+        /// How to resolve it.
         advice: String,
     },
     Failed {
@@ -254,7 +254,8 @@ pub enum MergeOutcome {
     },
 }
 
-/// What was found of an attempt when a coordinator started. What ended is settled by inputs of its own, after its output.
+/// What was found of an attempt when a coordinator started. Attempts that ended are settled by inputs of their own, after
+/// their output.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found {
     /// It lives: its shim answered.
@@ -265,7 +266,7 @@ pub enum Found {
     },
     /// Its shim lives but does not answer: keep it and ask again.
     Unresponsive,
-    /// It has ended, by its exit record.
+    /// It has ended, according to its exit record.
     Finished(Exit),
     /// Its shim is dead; what was left of it has been ended.
     Lost,
@@ -279,7 +280,7 @@ pub enum Found {
     },
 }
 
-/// An operator's order: decided as it is, and written on the control socket as it is.
+/// An operator's order: decided as it is, and sent through the control socket as it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "call", rename_all = "snake_case")]
 pub enum Order {
@@ -293,7 +294,7 @@ pub enum Order {
         task: TaskId,
         reason: String,
     },
-    /// Stop whoever is at a task and give it up, until it is opened again.
+    /// Stop the agent that is working on a task and give up the task, until it is reopened.
     #[serde(rename = "stop_task")]
     Stop {
         task: TaskId,
@@ -343,39 +344,39 @@ pub enum Order {
     Tell {
         task: TaskId,
         text: String,
-        /// Of the caller's making: the same order sent twice is taken once.
+        /// Chosen by the caller: the same order sent twice is taken once.
         #[serde(default)]
         key: String,
     },
-    /// Take a task into the person's own hands; its agent is stopped.
+    /// Take over a task; its agent is stopped.
     Attach {
         task: TaskId,
         /// The program that the person works in.
         by: PersonProcess,
     },
-    /// Give a task back whose program has ended.
+    /// Give back a task whose program has ended.
     Detach {
         task: TaskId,
         by: PersonProcess,
         /// What changed meanwhile, a line each.
         changed: Vec<String>,
     },
-    /// Give an order that can be taken back for a moment.
+    /// Give an order that can be cancelled for a moment.
     WithUndo {
         order: Undoable,
     },
     Undo {
         number: u64,
     },
-    /// Put down that the person took the result into a branch of their own.
+    /// Record that the person took the result into a branch of their own.
     Landed(Landed),
-    /// Put down what became of the run's pull request.
+    /// Record what became of the run's pull request.
     PullRequest(Box<PullRequestChange>),
-    /// Make rework of what was said about the pull request.
+    /// Turn comments on the pull request into rework.
     Feedback(Box<Feedback>),
-    /// Put down what is removed of a run that is over.
+    /// Record what is removed of a finished run.
     Clean(Cleaned),
-    /// Act on orders whose moment is over, where no coordinator does.
+    /// Act on orders that are due, if no coordinator does.
     ActOnDue,
     /// A person orders something from elsewhere.
     FromPhone {
@@ -414,7 +415,7 @@ pub struct NewTask {
     pub timeout_ms: Option<u64>,
 }
 
-/// What a person changes of a task; what is not named stays as it is.
+/// What a person changes of a task; fields that are not given stay as they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskEdit {
@@ -434,7 +435,7 @@ pub struct TaskEdit {
     pub timeout_ms: Option<u64>,
 }
 
-/// Of an operator's pause the socket says only whether it stops agents at once.
+/// For an operator's pause, the socket says only whether it stops agents at once.
 mod stop_flag {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

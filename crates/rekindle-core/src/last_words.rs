@@ -1,18 +1,18 @@
-//! What an agent said last: how it is shown wherever the end of an attempt is told, and whether it is a question.
+//! What an agent said last: how it is shown wherever the end of an attempt is reported, and whether it is a question.
 
 use crate::text;
 
 /// Longest last words in a line about an end: a sentence or two.
 const SHORT_BYTES: usize = 240;
 
-/// Longest last words that the state keeps: a question with what one must know to answer it.
+/// Longest last words that the state keeps: a question with what is needed to answer it.
 pub const KEPT_BYTES: usize = 2 * 1024;
 
 /// The marks that end a question, in the scripts that have one of their own.
 const QUESTION_MARKS: [char; 4] = ['?', '？', '؟', '⁇'];
 
-/// Last words as one short line; nothing where nothing was said. Of long ones the end is kept: that is where they say how things
-/// stand.
+/// Last words as one short line; `None` if nothing was said. The end of long ones is kept, because that is where they sum
+/// up.
 pub fn short(words: &str) -> Option<String> {
     let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
     let tail = text::tail_bytes(&line, SHORT_BYTES);
@@ -23,7 +23,7 @@ pub fn short(words: &str) -> Option<String> {
     }
 }
 
-/// Stands between an end and the last words.
+/// Separates an end from the last words.
 const MARK: &str = "; its last words: ";
 
 /// An end in words, with what its agent said last.
@@ -34,13 +34,13 @@ pub fn with(told: &str, words: Option<&str>) -> String {
     }
 }
 
-/// An end told by [`with`] apart from the last words in it, for a place where a line is cut and they would be lost.
+/// Splits an end made by [`with`] from the last words in it, for a place where a line is cut and they would be lost.
 pub fn apart(told: &str) -> (&str, Option<&str>) {
     told.rsplit_once(MARK).map_or((told, None), |(end, words)| (end, Some(words)))
 }
 
-/// Whether a message ends in a question, whatever its language: one of its last two sentences ends with a question mark, for a
-/// closing remark may follow. Lists of options behind it, code and Markdown do not count.
+/// Whether a message ends in a question, whatever its language: one of its last two sentences ends with a question mark,
+/// because a closing remark may follow. Lists of options after it, code and Markdown do not count.
 pub fn ends_in_question(words: &str) -> bool {
     let prose: String = words.split('`').step_by(2).collect::<Vec<_>>().join(" x ");
     let lines = prose.lines().map(str::trim).filter(|line| !is_item(line));
@@ -55,7 +55,7 @@ pub fn ends_in_question(words: &str) -> bool {
     false
 }
 
-/// What may stand behind the end of a sentence and does not belong to it.
+/// What may follow the end of a sentence and does not belong to it.
 const BEHIND: [char; 18] =
     [' ', '\t', '\n', '\r', '"', '\'', '*', '_', ')', ']', '}', '»', '”', '’', '」', '』', '）', '>'];
 
@@ -69,7 +69,7 @@ fn is_item(line: &str) -> bool {
     line.is_empty() || numbered || ["- ", "* ", "• "].iter().any(|mark| line.starts_with(mark))
 }
 
-/// What stands before the last sentence of a text.
+/// The text before the last sentence.
 fn before_last_sentence(text: &str) -> &str {
     let own = text.trim_end_matches(|c: char| BEHIND.contains(&c) || ".!。！".contains(c));
     let mut end = 0;
@@ -103,7 +103,7 @@ mod tests {
         }
     }
 
-    /// Endings that were written by somebody who did not know the rule. It was made to fit them afterwards.
+    /// Endings that were written by somebody who did not know the rule. The rule was adapted to them afterwards.
     #[test]
     fn eighty_endings_in_six_languages_are_told_apart() {
         let cases = include_str!("../tests/fixtures/endings.json");

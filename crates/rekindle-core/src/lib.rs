@@ -3,7 +3,7 @@
 //! It has no clock, no randomness, no files, sockets or threads: facts and time come in as arguments, what to do goes out as
 //! data. The engine carries it out; the log keeps it.
 
-// A new event that nobody applies must not compile.
+// A new event that is never applied must not compile.
 #![deny(clippy::wildcard_enum_match_arm)]
 
 pub mod activity;

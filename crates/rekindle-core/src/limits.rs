@@ -13,17 +13,17 @@ use crate::role::Role;
 pub struct Limits {
     /// Agents that may run at once.
     pub max_agents: u32,
-    /// Attempts in all per task.
+    /// Total attempts per task.
     pub attempts: u32,
     /// Base of the exponential backoff.
     pub backoff_ms: u64,
-    /// Whether failed attempts are recovered by themselves.
+    /// Whether failed attempts are recovered automatically.
     pub recover: bool,
     /// Time a role has for a task.
     pub timeout_ms: BTreeMap<Role, u64>,
     /// How long an agent may linger after its last task has ended.
     pub after_result_ms: u64,
-    /// How long an agent may give no sign of life before it counts as hung.
+    /// How long an agent may be silent before it counts as hung.
     pub silence_ms: u64,
     /// Which `[agents.NAME]` runs tasks that name none.
     pub default_cli: String,
@@ -32,13 +32,13 @@ pub struct Limits {
     pub stop_grace_ms: u64,
     /// End instead of waiting when only a person or a reset is missing.
     pub no_wait: bool,
-    /// Try every check of the plan once before the first agent begins.
+    /// Run every check of the plan once before the first agent starts.
     #[serde(default)]
     pub preflight: bool,
-    /// What the agents of each `[agents.NAME]` can do; one that is not in here can do nothing special.
+    /// What the agents of each `[agents.NAME]` can do; one that is missing here can do nothing special.
     #[serde(default)]
     pub traits: BTreeMap<String, Traits>,
-    /// How long an agent may take to its first sign of life.
+    /// How long an agent may take until its first output.
     #[serde(default = "default_first_event_ms")]
     pub first_event_ms: u64,
     #[serde(default)]
@@ -51,7 +51,7 @@ pub struct Limits {
     /// Whether every task is worked on in a worktree of its own.
     #[serde(default)]
     pub worktrees: bool,
-    /// How long before a pause or a crash a completion is looked at again afterwards.
+    /// Completions within this time before a pause or a crash are validated again afterwards.
     #[serde(default = "default_validation_ms")]
     pub validation_window_ms: u64,
     /// Ended tasks that are known in full; of older ones only what decisions need is kept.
@@ -69,20 +69,20 @@ pub struct Limits {
 #[serde(default)]
 pub struct Traits {
     pub kind: String,
-    /// Whose allowance it uses up: agents of the same account wait for the same reset.
+    /// The account whose allowance it uses: agents of the same account wait for the same reset.
     pub account: String,
     /// Which `[agents.NAME]` takes over while its account has to wait.
     pub fallback: Option<String>,
-    /// Its stream is understood: it tells its session, its calls and its ends.
+    /// Its stream can be parsed: it reports its session, its calls and its ends.
     #[serde(rename = "tells")]
     pub structured_output: bool,
-    /// It tells of every call when it begins: without one, it waits for its model.
+    /// It reports every call when it starts: without an open call, it waits for its model.
     pub shows_calls: bool,
     /// A CLI session can be resumed by its id.
     pub resumes: bool,
     /// It takes messages while it runs.
     pub takes_messages: bool,
-    /// It compacts its context by itself.
+    /// It compacts its context on its own.
     pub compacts: bool,
     /// What it has to know is put back into its context after a compaction without a message.
     pub reinjects: bool,
@@ -103,13 +103,13 @@ impl Traits {
 pub struct UsageLimits {
     /// The wait where no reset time is known.
     pub default_wait_ms: u64,
-    /// What is waited beyond the reset.
+    /// The extra wait after the reset.
     pub grace_ms: u64,
-    /// Whether the user has a command that tells what is left.
+    /// Whether the user has a command that reports what is left.
     pub asks: bool,
     /// What is left, in percent, at which the run is paused.
     pub threshold_percent: u8,
-    /// The `[agents.NAME]` that the command speaks for; none means all.
+    /// The `[agents.NAME]` that the command reports on; empty means all.
     pub agents: Vec<String>,
 }
 
@@ -196,7 +196,7 @@ impl Limits {
         self.timeout_ms.get(&role).copied().unwrap_or(15 * 60 * 1000)
     }
 
-    /// Whether the agents of an `[agents.NAME]` can do something; one of which nothing is known can do nothing special.
+    /// Whether the agents of an `[agents.NAME]` can do something; an unknown one can do nothing special.
     pub fn has(&self, cli: &str, what: impl FnOnce(&Traits) -> bool) -> bool {
         self.traits.get(cli).is_some_and(what)
     }

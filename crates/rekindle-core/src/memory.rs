@@ -1,8 +1,8 @@
-//! What an agent that forgot has to know again, ranked and fitted into a room. One composer for every way in: a brief, a
-//! resumed session, the notice after a compaction, a hand-over to another program, and guard's text.
+//! What an agent that forgot has to know again, ranked and fitted into the available room. One composer for all uses: a
+//! brief, a resumed session, the notice after a compaction, a hand-over to another program, and guard's text.
 //!
-//! Sources (events, stream, transcript, disk, git) make [`Item`]s and say what each is worth; [`compose`] keeps the most
-//! valuable ones that fit. What an item says and what it is worth is decided by whoever makes it.
+//! Sources (events, stream, transcript, disk, git) make [`Item`]s and give the worth of each; [`compose`] keeps the most
+//! valuable ones that fit. What an item says and what it is worth is decided by the code that makes it.
 
 pub(crate) mod calls;
 #[cfg(test)]
@@ -28,21 +28,21 @@ pub enum Section {
     Status,
     /// What the whole plan is for.
     Goal,
-    /// Rules that hold for every task.
+    /// Rules that apply to every task.
     Rules,
-    /// Every task of the plan; its items bring their headings.
+    /// Every task of the plan; its items have their own headings.
     Plan,
     /// The current task, word for word, with its checks.
     Task,
-    /// The same for an agent of a run; its items bring their headings.
+    /// The same for an agent of a run; its items have their own headings.
     Assignment,
-    /// The tasks after it; its items bring their headings.
+    /// The tasks after it; its items have their own headings.
     Later,
-    /// That the work was sent back, and by whom; its items bring their headings.
+    /// That the work was sent back, and by whom; its items have their own headings.
     Rework,
-    /// What has to be mended.
+    /// What has to be fixed.
     Issues,
-    /// What the developer says of the work that is judged.
+    /// What the developer says about the work that is judged.
     Claim,
     /// What a guarded session is in the middle of.
     Now,
@@ -54,7 +54,7 @@ pub enum Section {
     /// The words of the questions that a person answered.
     Asked,
     Questions,
-    /// Where the agent said it stood.
+    /// The agent's last report of its progress.
     Checkpoint,
     /// The parts that the task was broken into.
     Subtasks,
@@ -119,7 +119,7 @@ impl Section {
         }
     }
 
-    /// Whether its items bring their own headings.
+    /// Whether its items have their own headings.
     fn heads_itself(self) -> bool {
         matches!(self, Self::Plan | Self::Assignment | Self::Later | Self::Rework)
     }
@@ -132,7 +132,7 @@ pub struct Item {
     pub worth: u16,
     /// What it says, in whole lines.
     pub text: String,
-    /// The same in fewer words, for when the whole does not fit.
+    /// The same in fewer words, if the whole does not fit.
     pub short: Option<String>,
 }
 
@@ -150,9 +150,9 @@ impl Item {
 
 #[derive(Clone, Copy)]
 pub struct Layout<'a> {
-    /// Which sections hold what others wrote: they go behind the fence, all of them behind one.
+    /// Which sections contain what others wrote: all of them go behind one fence.
     pub fenced: &'a dyn Fn(Section) -> bool,
-    /// What the fence says it holds.
+    /// The fence's description of its content.
     pub label: &'a str,
 }
 
@@ -186,9 +186,9 @@ pub fn compose(items: &[Item], room: usize, layout: Layout<'_>) -> String {
     if !left_out.is_empty() {
         let used = outside.len() + around(inside.clone()).len();
         let line = format!("(left out to save space: {})", left_out.join(", "));
-        // Its mark and its end of line take three bytes.
+        // The line's mark and line end take three bytes.
         let line = text::fold(&line, LEFT_OUT_BYTES.min(room.saturating_sub(used)).saturating_sub(3));
-        // How much was left out depends on what others wrote: it stands with their words where there are any.
+        // How much was left out depends on what others wrote: if there are words of others, the line goes with them.
         match (line.is_empty(), inside.is_empty()) {
             (true, _) => {}
             (false, true) => outside += &format!("{line}\n"),
@@ -198,10 +198,10 @@ pub fn compose(items: &[Item], room: usize, layout: Layout<'_>) -> String {
     outside + &around(inside)
 }
 
-/// The form in which each item is kept, as it will be written; nothing for one that is left out.
+/// The form in which each item is kept, as it will be written; `None` for one that is left out.
 fn choose(items: &[Item], room: usize, layout: Layout<'_>) -> Vec<Option<String>> {
-    // Whether room is kept for the line that counts depends on sizes alone: were it to depend on what is kept, an item that is
-    // worth more could lose its place.
+    // Whether room is reserved for the line that counts depends on sizes alone: if it depended on what is kept, an item that
+    // is worth more could lose its place.
     let room = if whole(items, layout) <= room { room } else { room.saturating_sub(LEFT_OUT_BYTES) };
     fit(items, room, layout)
 }
@@ -261,7 +261,7 @@ fn heading(section: Section, layout: Layout<'_>) -> String {
     }
 }
 
-/// Text as it stands on the page: harmless, every line bounded, behind the fence with its mark.
+/// Text as it will be written: harmless, every line bounded, with its mark if behind the fence.
 fn written(words: &str, section: Section, layout: Layout<'_>) -> String {
     let clean = text::sanitize(words);
     let mut out = String::new();

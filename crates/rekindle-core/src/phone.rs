@@ -1,17 +1,17 @@
-//! A person who is elsewhere: which channel they reach a run by, what they may order, and the texts that go to and fro.
+//! A person who is elsewhere: by which channel they reach a run, what they may order, and the texts in both directions.
 //!
-//! A reply counts by the code at its beginning, never by its words alone. Whether a code is right and who sent it is found out in
-//! the engine; this file knows how a code is written and read, and what a message says.
+//! A reply counts by the code at its beginning, never by its words alone. The engine checks whether a code is right and who
+//! sent it; this file knows how a code is written and parsed, and what a message says.
 
 use serde::{Deserialize, Serialize};
 
 use crate::ids::QuestionId;
 use crate::text::{one_line, sanitize, truncate_bytes};
 
-/// Orders from phones that are remembered: a channel delivers again at most what came since its cursor was last written.
+/// Orders from phones that are remembered: a channel redelivers at most what came since its cursor was last written.
 pub const TAKEN_KEPT: usize = 128;
 
-/// Largest question in a message: the channels take about four thousand bytes in all, and a phone's screen shows less.
+/// Largest question in a message: the channels accept about four thousand bytes in total, and a phone's screen shows less.
 const QUESTION_MAX_BYTES: usize = 1_000;
 
 /// Largest context of a question.
@@ -23,7 +23,7 @@ const LINE_MAX_BYTES: usize = 100;
 /// Options that are listed: nobody scrolls through more on a phone, and any of them can be answered by its words.
 const OPTIONS_MAX: usize = 20;
 
-/// Largest answer that is taken from a phone.
+/// Largest answer that is accepted from a phone.
 const ANSWER_MAX_BYTES: usize = 16 * 1024;
 
 /// Letters of a code: none that is mistaken for another, and no word comes of them by chance for long.
@@ -62,7 +62,7 @@ impl std::fmt::Display for Via {
     }
 }
 
-/// A message of a person, by the channel's own id: the same one delivered twice is the same.
+/// A person's message, by the channel's own id: if it is delivered twice, it is still one message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhoneMessage {
     pub via: Via,
@@ -95,7 +95,7 @@ impl PhoneWord {
     }
 }
 
-/// A code as it is compared: small letters and digits, without its dash.
+/// A code in the form for comparison: lower-case letters and digits, without its dash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Code {
     /// Which run it is for.
@@ -104,7 +104,8 @@ pub struct Code {
 }
 
 impl Code {
-    /// The code of two hashes: one that anybody can make of the run's id, and one that only the state directory's secret makes.
+    /// The code from two hashes: one that anybody can compute from the run's id, and one that needs the state directory's
+    /// secret.
     pub fn of(mark: &[u8], secret: &[u8]) -> Self {
         let letters = |bytes: &[u8], many: usize| {
             bytes.iter().take(many).map(|byte| char::from(LETTERS[usize::from(byte & 31)])).collect()
@@ -112,7 +113,7 @@ impl Code {
         Self { mark: letters(mark, MARK_LETTERS), secret: letters(secret, SECRET_LETTERS) }
     }
 
-    /// Reads a word that a person typed: large letters are small ones, and look-alikes are what they look like.
+    /// Parses a word that a person typed: upper case becomes lower case, and look-alikes become what they look like.
     fn read(word: &str) -> Option<Self> {
         let (mark, secret) = word.split_once(['-', '–', '—'])?;
         let part = |text: &str, many: usize| {
@@ -127,7 +128,7 @@ impl Code {
         Some(Self { mark: part(mark, MARK_LETTERS)?, secret: part(secret, SECRET_LETTERS)? })
     }
 
-    /// Whether this is the other, in a time that does not tell how much of it is right.
+    /// Whether the two are equal, compared in a time that does not reveal how much of it is right.
     pub fn fits(&self, other: &Self) -> bool {
         let same = |a: &str, b: &str| {
             let differing = a.bytes().zip(b.bytes()).fold(0, |sum, (a, b)| sum | (a ^ b));
@@ -143,16 +144,16 @@ impl std::fmt::Display for Code {
     }
 }
 
-/// What a person wrote, taken apart.
+/// A parsed message from a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     pub code: Code,
-    /// What stands behind it.
+    /// The words after the code.
     pub words: String,
 }
 
-/// Takes a message apart; nothing where it does not begin with something in the form of a code. The code may stand in quotes, and
-/// a colon or a comma may follow it.
+/// Parses a message; `None` if it does not start with something in the form of a code. The code may be in quotes, and a
+/// colon or a comma may follow it.
 pub fn read(text: &str) -> Option<Reply> {
     let clean = sanitize(text);
     let text = clean.trim();
@@ -189,7 +190,7 @@ pub fn question_text(asked: &Asked<'_>, code: &Code) -> String {
     lines.join("\n")
 }
 
-/// The message that tells how a run is controlled.
+/// The message that says how to control a run.
 pub fn control_text(plan: &str, code: &Code) -> String {
     let plan = one_line(plan, LINE_MAX_BYTES);
     format!(
@@ -197,7 +198,7 @@ pub fn control_text(plan: &str, code: &Code) -> String {
     )
 }
 
-/// The question that an alert is about, by what it tells a person to type.
+/// The question that an alert is about, found in what it tells a person to type.
 pub fn asked_by(choices: &[String]) -> Option<QuestionId> {
     let number = |choice: &String| choice.strip_prefix("rekindle answer ")?.split(' ').next()?.parse().ok();
     choices.iter().find_map(number).map(QuestionId)

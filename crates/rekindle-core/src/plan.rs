@@ -1,6 +1,6 @@
-//! The plan language: Markdown in, a checked [`Plan`] or every problem at once out. Owns what a plan is; the parts
-//! of the language live in the files below, one each. Reading the file, running the plan and comparing it with a
-//! changed one are left to others.
+//! The plan language: Markdown in, a checked [`Plan`] or every problem at once out. Owns what a plan is; the parts of the
+//! language are in the files below, one each. Reading the file, running the plan and comparing it with a changed one are
+//! left to others.
 
 mod bullets;
 mod check;
@@ -42,13 +42,13 @@ use problem::Problems;
 /// Largest plan read: ten thousand tasks of 3 KB each, and a mistaken file is refused before it costs memory.
 pub const PLAN_MAX_BYTES: usize = 32 * 1024 * 1024;
 
-/// The name of a plan whose file name holds no letter or digit.
+/// The name of a plan whose file name has no letter or digit.
 const FALLBACK_NAME: &str = "plan";
 
-/// A checked plan: ids are unique, blockers exist, nothing waits in a circle.
+/// A checked plan: ids are unique, blockers exist, and there are no cycles.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// What a run of it is called: from the front matter, else from the file's name. Keeps the rule for names.
+    /// The name of its runs: from the front matter, else from the file's name. Follows the rule for names.
     pub name: String,
     /// The level-1 heading, or the name.
     pub title: String,
@@ -57,7 +57,7 @@ pub struct Plan {
     /// The text under `## Dispatch rules`.
     pub dispatch_rules: Option<String>,
     pub settings: FrontMatter,
-    /// Whether the plan names waves. If not, `wave` only shows the levels of `blocked_by` and holds nobody back.
+    /// Whether the plan names waves. If not, `wave` only shows the levels of `blocked_by` and delays nothing.
     pub explicit_waves: bool,
     /// In the order of the document.
     pub tasks: Vec<PlanTask>,
@@ -87,13 +87,13 @@ pub struct PlanTask {
     pub artifacts: Vec<String>,
     /// Shell commands that must exit 0.
     pub accept: Vec<String>,
-    /// Where its checks run; empty: as the plan says.
+    /// Where its checks run; if empty, as the plan says.
     pub environments: Vec<String>,
     /// What to read before the work.
     pub reading: Vec<String>,
     /// How long it may take, from its own start.
     pub timeout_ms: Option<u64>,
-    /// How often it may be tried.
+    /// Maximum number of attempts.
     pub attempts: Option<u32>,
     /// Higher goes first among tasks that are otherwise alike.
     pub priority: i64,
@@ -103,14 +103,14 @@ pub struct PlanTask {
     pub line: u32,
 }
 
-/// What became of a text: a plan unless there was an error, and all that is to be said about it.
+/// The result of parsing: a plan unless there was an error, and all problems.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parsed {
     /// The plan, if no problem is an error.
     pub plan: Option<Plan>,
     /// Errors and warnings in the order of the text.
     pub problems: Vec<Problem>,
-    /// How many tasks were read, also where problems keep the plan from running.
+    /// How many tasks were read, even if problems keep the plan from running.
     pub tasks: usize,
 }
 
@@ -127,7 +127,7 @@ impl Plan {
 }
 
 impl PlanTask {
-    /// Whether nothing but its agent's word can show that it is complete.
+    /// Whether only its agent's word can show that it is complete.
     pub fn is_unproven(&self) -> bool {
         self.artifacts.is_empty() && self.accept.is_empty()
     }
@@ -139,7 +139,7 @@ impl Parsed {
         self.problems.iter().filter(|p| p.severity == Severity::Error)
     }
 
-    /// The problems that do not.
+    /// The problems that do not keep it from running.
     pub fn warnings(&self) -> impl Iterator<Item = &Problem> {
         self.problems.iter().filter(|p| p.severity == Severity::Warning)
     }
@@ -150,12 +150,12 @@ pub fn hash(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
 }
 
-/// Reads a plan and reports everything that is wrong with it. `name` is the file's name without its extension, for
-/// plans that do not name themselves.
+/// Parses a plan and reports everything that is wrong with it. `name` is the file's name without its extension, for plans
+/// that do not name themselves.
 pub fn parse(name: &str, bytes: &[u8]) -> Parsed {
     let mut problems = Problems::default();
     let Some(text) = as_text(bytes, &mut problems) else {
-        // A place in bytes that are not all text is counted up to the first that is not.
+        // If not all bytes are text, a position is counted up to the first byte that is not.
         let readable = String::from_utf8_lossy(&bytes[..bytes.len().min(PLAN_MAX_BYTES)]);
         return Parsed { plan: None, problems: problems.finish(&readable), tasks: 0 };
     };

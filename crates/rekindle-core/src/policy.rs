@@ -6,7 +6,7 @@ use crate::duration;
 /// Longest wait between two attempts at a task, so that a long night is not spent waiting.
 pub const BACKOFF_CAP_MS: u64 = 5 * 60 * 1000;
 
-/// Failed starts in a row after which an agent's program is left alone for a while.
+/// Failed starts in a row after which an agent's program is not started for a while.
 pub const BREAKER_FAILED_STARTS: u32 = 10;
 
 /// How long such a program is left alone.

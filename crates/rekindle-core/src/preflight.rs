@@ -1,4 +1,5 @@
-//! What a check says when it is tried before any work is done: the one place that decides it, for a run and for `plan check --try`.
+//! What a check says when it is run before any work is done: the one place that decides it, for a run and for `plan check
+//! --try`.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +13,7 @@ use crate::report::CheckResult;
 const CANNOT_EXECUTE: i32 = 126;
 const NOT_FOUND: i32 = 127;
 
-/// A check that is to be tried.
+/// A check to run before any work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TryCheck {
     /// The first task of the plan that has it.
@@ -30,13 +31,13 @@ pub enum Outcome {
     Fails,
     /// Its program is missing or cannot be run.
     CannotRun,
-    /// It calls a file of the project that is not there: the work may bring it.
+    /// It calls a project file that does not exist: the work may create it.
     MayCome,
-    /// It took longer than it may take here: it can run.
+    /// It took longer than the limit here: it can run.
     Slow,
 }
 
-/// What a check that was tried says.
+/// The outcome of a check that was run before any work.
 pub fn outcome(code: Option<i32>, timed_out: bool, output: &str) -> Outcome {
     match code {
         Some(0) => Outcome::Passes,
@@ -66,12 +67,14 @@ fn missing(output: &str) -> Option<&str> {
     Some(before.rsplit(": ").next().unwrap_or(before).trim())
 }
 
-/// A relative path names a file that the work may make; a plain name is looked for in the PATH.
+/// Whether the program belongs to the project: a relative path names a file that the work may create; a plain name is looked
+/// up in the PATH.
 fn is_of_the_project(program: &str) -> bool {
     program.contains('/') && !program.starts_with('/')
 }
 
-/// Every check of some tasks once, in their order, with the first task that has it. A task is given with where its checks run.
+/// Every check of some tasks once, in order, with the first task that has it. Each task is given with the environments of
+/// its checks.
 pub fn distinct<'a>(tasks: impl IntoIterator<Item = (&'a PlanTask, Vec<String>)>) -> Vec<TryCheck> {
     let mut found: Vec<TryCheck> = Vec::new();
     let mut known = BTreeSet::new();

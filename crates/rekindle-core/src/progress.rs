@@ -1,4 +1,4 @@
-//! How far a run is, in the numbers that its messages to people show. Taken at one moment and put down with the event that
+//! How far a run is, in the numbers that its messages to people show. Taken at one moment and recorded with the event that
 //! the message is about, so that it says the same whenever it is read.
 
 use serde::{Deserialize, Serialize};
@@ -12,13 +12,13 @@ use crate::view::Counts;
 pub struct Progress {
     pub complete: u32,
     pub total: u32,
-    /// Tasks that are begun and wait for no auditor.
+    /// Tasks that have started and do not wait for an auditor.
     pub in_progress: u32,
     /// Tasks whose work an auditor has to prove.
     pub pending_audit: u32,
     /// Tasks that could begin.
     pub available: u32,
-    /// Tasks behind others, or behind a person's answer.
+    /// Tasks that wait for others, or for a person's answer.
     pub blocked: u32,
     /// Pairs of an open task and one that it still waits for.
     pub relationships: u32,

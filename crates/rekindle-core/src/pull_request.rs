@@ -1,5 +1,5 @@
-//! The pull request of a run: where it is, what became of it, and what its reviewers and its CI said. Types and the one sentence about
-//! it that every view shows; what follows from them is decided in `decide/pull_request`.
+//! The pull request of a run: where it is, what became of it, and what its reviewers and its CI said. Types and the one
+//! sentence about it that every view shows; the consequences are decided in `decide/pull_request`.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ pub struct PullRequest {
     /// `gh`, `glab` or `command`.
     pub forge: String,
     pub remote: String,
-    /// Its number at the forge; nothing while it is being opened.
+    /// Its number at the forge; empty while it is being opened.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub id: String,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -47,7 +47,7 @@ pub enum PullRequestAction {
     Opened,
     /// It shows newer work.
     Updated,
-    /// What was said about it became rework.
+    /// Comments on it became rework.
     Reworked,
     /// Comments on it were answered.
     Answered,
@@ -66,7 +66,7 @@ pub struct PullRequestChange {
     pub points: Vec<String>,
 }
 
-/// How the pull request of a run stands.
+/// The state of a run's pull request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownPullRequest {
     pub stage: PullRequestStage,
@@ -108,7 +108,7 @@ impl KnownPullRequest {
         format!("pull request {}", self.at.id).trim_end().to_owned()
     }
 
-    /// What an event makes of it; nothing known before is the first word of it.
+    /// The state after an event; if nothing was known before, the event is the first information about it.
     pub(crate) fn after(known: Option<Self>, change: &PullRequestChange) -> Self {
         let at = change.at.clone();
         let same = known.filter(|known| known.at.id.is_empty() || at.id.is_empty() || known.at.id == at.id);
@@ -142,23 +142,23 @@ pub enum PointKind {
     Ci,
     /// Somebody wrote it.
     Comment,
-    /// It does not fit the branch that it goes into.
+    /// It conflicts with its target branch.
     Conflict,
 }
 
-/// One thing that was said about a pull request: other people's words.
+/// One comment on a pull request: other people's words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Point {
     /// The same for as long as it is the same point.
     pub id: String,
     pub kind: PointKind,
-    /// Who, or which job.
+    /// The person or the job.
     pub by: String,
     /// The file and line that it is about.
     #[serde(default)]
     pub place: String,
     pub text: String,
-    /// The task that made what it is about, where that can be told.
+    /// The task that made what it is about, if known.
     #[serde(default)]
     pub task: Option<TaskId>,
 }

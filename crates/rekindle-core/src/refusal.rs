@@ -1,6 +1,7 @@
-//! What a machine says that has no room for something: what it lacks, and what a person can type about it.
+//! What a machine without room for something says: what it lacks, and what a person can type about it.
 //!
-//! A refusal says nothing about the work or the program: nothing was started, no task pays for it, and it is asked for again.
+//! A refusal says nothing about the work or the program: nothing was started, no task pays for it, and it is requested
+//! again.
 
 use serde::{Deserialize, Serialize};
 

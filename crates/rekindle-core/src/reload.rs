@@ -1,5 +1,5 @@
-//! A changed plan against the plan of a run: what was added, changed and removed, and what follows for the work of each. Decides
-//! nothing by itself: `plan diff` shows it, and taking it over puts it down as one event.
+//! A changed plan compared with the plan of a run: what was added, changed and removed, and what follows for the work of
+//! each. Decides nothing itself: `plan diff` shows it, and taking it over records it as one event.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,14 +15,14 @@ pub struct Difference {
     pub reload: PlanReloaded,
     /// Tasks that a person added and that the file does not have: they stay.
     pub kept: Vec<TaskId>,
-    /// What is different beside the tasks.
+    /// What differs apart from the tasks.
     pub about_plan: Vec<&'static str>,
-    /// Whether the file is another one, byte for byte.
+    /// Whether the file differs, byte for byte.
     pub other_file: bool,
 }
 
 impl Difference {
-    /// Whether nothing would change for anybody.
+    /// Whether nothing would change at all.
     pub fn is_empty(&self) -> bool {
         let PlanReloaded { added, changed, removed, .. } = &self.reload;
         added.is_empty() && changed.is_empty() && removed.is_empty() && self.about_plan.is_empty()
@@ -100,7 +100,7 @@ fn is_planned(task: &Task) -> bool {
     task.workflow.parent.is_none() && !task.workflow.health && !task.workflow.removed
 }
 
-/// What is different in a task. Levels of a plan without waves follow from its blockers and are no change of their own.
+/// What differs in a task. Levels of a plan without waves follow from its blockers and do not count as changes.
 pub fn differences(old: &PlanTask, new: &PlanTask, explicit_waves: bool) -> Vec<ChangedPart> {
     let different = [
         (ChangedPart::Title, old.title != new.title),
@@ -129,7 +129,7 @@ pub(crate) fn changed(state: &State, task: PlanTask, parts: Vec<ChangedPart>) ->
     ChangedTask { task, parts, follow, validate }
 }
 
-/// What follows for the work of a task. A person's word about it stands, unless its text is another one.
+/// What follows for the work of a task. A person's word about it stays valid, unless its text changed.
 fn follow(state: &State, task: &PlanTask, parts: &[ChangedPart]) -> Option<Follow> {
     let known = state.tasks.get(&task.id)?;
     let merging = known.workflow.merging.is_some();
@@ -151,12 +151,12 @@ fn follow(state: &State, task: &PlanTask, parts: &[ChangedPart]) -> Option<Follo
     (provable && stands && parts.iter().any(|part| part.is_proof())).then_some(Follow::Prove)
 }
 
-/// Whether something but a word can show that a task is complete.
+/// Whether anything other than a word can show that a task is complete.
 pub(crate) fn can_be_proven(state: &State, task: &PlanTask) -> bool {
     !task.is_unproven() || state.reviews(Role::Auditor)
 }
 
-/// Whether nobody has begun with a task, nor was given it.
+/// Whether no agent has started a task or was given it.
 fn is_untouched(task: &Task) -> bool {
     task.state == TaskState::Pending
         && task.holder.is_none()
@@ -164,7 +164,7 @@ fn is_untouched(task: &Task) -> bool {
         && task.workflow.parts.is_empty()
 }
 
-/// Complete tasks that wait for a task directly: other work under them may have broken theirs.
+/// Complete tasks that directly depend on a task: different work beneath them may have broken theirs.
 fn dependants(state: &State, id: &TaskId) -> Vec<TaskId> {
     let Some(run) = &state.run else { return Vec::new() };
     let behind = run.plan.tasks.iter().filter(|task| task.blocked_by.contains(id));
@@ -177,7 +177,7 @@ fn dependants(state: &State, id: &TaskId) -> Vec<TaskId> {
     complete.map(|task| task.id.clone()).collect()
 }
 
-/// Refuses what would wait for itself: the file is free of circles, but the run has tasks of its own.
+/// Refuses a plan in which a task would wait for itself: the file has no cycles, but the run has tasks of its own.
 fn refuse_circles(state: &State, reload: &PlanReloaded) -> Result<(), String> {
     let Some(run) = &state.run else { return Ok(()) };
     let mut blockers: BTreeMap<TaskId, Vec<TaskId>> =
@@ -195,7 +195,7 @@ fn refuse_circles(state: &State, reload: &PlanReloaded) -> Result<(), String> {
     circle(&blockers).map_or(Ok(()), Err)
 }
 
-/// Puts the blockers of a changed task; parts of it that begin where it began do so still.
+/// Sets the blockers of a changed task; parts that had the same blockers as the task get its new ones.
 fn put_blockers(state: &State, blockers: &mut BTreeMap<TaskId, Vec<TaskId>>, task: &PlanTask) {
     let old = blockers.insert(task.id.clone(), task.blocked_by.clone()).unwrap_or_default();
     for part in parts_of(state, &task.id) {
@@ -217,7 +217,7 @@ pub(crate) fn parts_of(state: &State, id: &TaskId) -> Vec<TaskId> {
     found
 }
 
-/// The first circle among tasks that wait for each other, in words.
+/// The first cycle among tasks that wait for each other, in words.
 fn circle(blockers: &BTreeMap<TaskId, Vec<TaskId>>) -> Option<String> {
     if let Some((id, _)) = blockers.iter().find(|(id, of)| of.contains(id)) {
         return Some(format!("task {id} would wait for itself"));
@@ -263,7 +263,7 @@ impl State {
         Some(Plan { tasks, settings: run.settings().clone(), ..run.plan.clone() })
     }
 
-    /// A name that no task of the run has: `T` and a number behind the highest.
+    /// An id that no task of the run has: `T` and a number after the highest.
     pub fn free_task_id(&self) -> Option<TaskId> {
         let number = |id: &TaskId| id.as_str().strip_prefix('T')?.parse::<u32>().ok();
         let highest = self.tasks.keys().filter_map(number).max().unwrap_or(0);

@@ -1,6 +1,6 @@
-//! The files for people, made from the state alone: what stands in them. Writing them, and when, is left to the engine.
+//! The content of the files for people, made from the state alone. Writing them, and when, is left to the engine.
 //!
-//! They are derived and never read back. They hold no time of their own, so that a file whose content is the same need
+//! They are derived and never read back. They contain no time of their own, so that a file whose content is the same need
 //! not be written again.
 
 pub mod build_status;
@@ -44,7 +44,7 @@ fn depth(state: &State, task: &Task) -> usize {
     parent.map_or(0, |parent| 1 + depth(state, parent))
 }
 
-/// The word for how a task stands, as readers and programs look for it.
+/// The word for a task's state, as readers and programs look for it.
 fn status_word(state: &State, id: &crate::ids::TaskId, task: &Task) -> &'static str {
     match task.state {
         TaskState::Complete => "PASS",
@@ -61,7 +61,7 @@ fn status_word(state: &State, id: &crate::ids::TaskId, task: &Task) -> &'static 
     }
 }
 
-/// An agent's words as they are, every line behind `prefix`; what is past `max_bytes` is said to be missing, never reworded.
+/// An agent's words unchanged, every line behind `prefix`; what exceeds `max_bytes` is marked as missing, never reworded.
 fn as_spoken(words: &str, prefix: &str, max_bytes: usize) -> String {
     let clean = sanitize(words);
     let clean = clean.trim();

@@ -1,4 +1,5 @@
-//! What an agent says of its work, and what rekindle has seen of it. Reports are claims; check results are evidence.
+//! What an agent says about its work, and what rekindle has found out about it. Reports are claims; check results are
+//! evidence.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,16 +19,16 @@ pub enum Channel {
     Kept,
     Mcp,
     Operator,
-    /// rekindle itself, to look at work again.
+    /// rekindle itself, to check work again.
     Own,
-    /// rekindle itself, to look at work that its agent left without a report.
+    /// rekindle itself, to check work that its agent left without a report.
     Unreported,
 }
 
 /// What an agent says it has done and has left.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoint {
-    /// One line on where it stands.
+    /// One line on its progress.
     #[serde(default)]
     pub status: String,
     /// What is done, an item each; a replacement must not do it again.
@@ -49,7 +50,7 @@ impl Checkpoint {
     }
 }
 
-/// What an agent is told whose word no longer counts: the last words of every such refusal.
+/// What an agent is told when its reports no longer count: the last words of every such refusal.
 pub const OVER: &str = "stop working and exit";
 
 /// A report by an agent on its own attempt.
@@ -88,7 +89,7 @@ pub enum Report {
     },
     /// A reviewer's verdict on a task's work.
     Verdict {
-        /// The task; nothing means the only one it has.
+        /// The task; `None` means the only one it has.
         #[serde(default)]
         task: Option<TaskId>,
         /// The role that it speaks in.
@@ -124,7 +125,7 @@ pub enum Verdict {
     Pass,
     /// It goes back to the developer.
     Fail,
-    /// It cannot be judged until a person has seen to something.
+    /// It cannot be judged until a person has fixed something.
     Blocked,
 }
 
@@ -151,7 +152,7 @@ pub struct CheckResult {
     pub code: Option<i32>,
     /// Whether it was ended for taking too long.
     pub timed_out: bool,
-    /// The end of what it printed, where it failed; what is kept outside the state is named by `kept`.
+    /// The end of its output, if it failed; what is kept outside the state is named by `kept`.
     pub output: String,
     /// The hash under which its output is kept outside the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -180,7 +181,8 @@ pub const TAIL_BYTES: usize = 4 * 1024;
 /// Bytes of all outputs of one claim in the state: a plan with a thousand failing checks must not outgrow an event.
 pub const TAILS_BYTES: usize = 64 * 1024;
 
-/// Cuts outputs down to what the state keeps: the end of each failed one, the first ones first. Done twice it changes nothing.
+/// Cuts outputs down to what the state keeps: the end of each failed one, the first ones first. Doing it twice changes
+/// nothing.
 pub fn cut_outputs<'a>(checks: impl IntoIterator<Item = &'a mut CheckResult>) {
     let mut room = TAILS_BYTES;
     for check in checks {
@@ -200,16 +202,16 @@ pub enum Origin {
     Before,
     /// It passed before the work began.
     Introduced,
-    /// Nobody knows.
+    /// Unknown.
     Uncertain,
 }
 
-/// A health check of the plan, as it was seen with a claim.
+/// The result of one of the plan's health checks that ran with a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HealthResult {
     #[serde(flatten)]
     pub check: CheckResult,
-    /// Where its failure comes from; nothing where it passed.
+    /// Where its failure comes from; `None` if it passed.
     #[serde(default)]
     pub origin: Option<Origin>,
 }
@@ -264,14 +266,14 @@ impl Evidence {
     }
 }
 
-/// What a task's checks said before anybody worked on it. They are run until the first one fails: one is enough to show that the
+/// What a task's checks said before any work on it. They are run until the first one fails: one is enough to show that the
 /// work was still to be done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Baseline {
     /// The check that failed, or the artifact that was missing.
     #[serde(default)]
     pub failed: Option<String>,
-    /// Why it is not known, where a check took too long or could not be run.
+    /// Why it is unknown, if a check took too long or could not be run.
     #[serde(default)]
     pub unknown: Option<String>,
 }
@@ -281,20 +283,20 @@ pub struct Baseline {
 pub struct Exit {
     /// Exit code, where it had one.
     pub code: Option<i32>,
-    /// Signal, where one ended it.
+    /// Signal number, if a signal ended it.
     pub signal: Option<i32>,
     /// Why the program could not be started.
     pub start_error: Option<String>,
     /// Whether the kernel killed it for lack of memory.
     #[serde(default)]
     pub out_of_memory: bool,
-    /// The cap in bytes that it met then; none where the machine had no memory left.
+    /// The cap in bytes that it met then; `None` if the machine had no memory left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_cap: Option<u64>,
     /// The machine had no room for its first instruction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<Refusal>,
-    /// It ran and ended before anybody had asked it to stop.
+    /// It ran and ended before it was asked to stop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_itself: bool,
 }

@@ -1,8 +1,8 @@
-//! What of runs that are over may be removed: by age, by number and by size. It decides and touches nothing; what is there is
-//! measured, and what goes is removed, by the engine.
+//! What of finished runs may be removed: by age, by number and by size. It decides and touches nothing; the engine measures
+//! what exists and removes what has to go.
 //!
-//! A run in flight keeps everything. Work that is in no branch of the person's keeps what `land`, `diff` and `salvage` need,
-//! however old it is, until the person discards it.
+//! A run in flight keeps everything. Work that is in none of the person's branches keeps what `land`, `diff` and `salvage`
+//! need, however old it is, until the person discards it.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,11 +11,11 @@ use crate::time::Time;
 /// What is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// What ended longer ago than this goes.
+    /// What ended longer ago than this is removed.
     pub older_than_ms: u64,
-    /// So many of the newest runs keep everything.
+    /// This many of the newest runs keep everything.
     pub keep_runs: usize,
-    /// Above this size the output of the oldest runs goes, however young it is.
+    /// Above this size the output of the oldest runs is removed, however recent it is.
     pub max_bytes: Option<u64>,
 }
 
@@ -25,7 +25,7 @@ pub struct Rules {
 pub enum Part {
     /// What agents and checks printed: bundles, log lines, evidence.
     Output,
-    /// What git holds of it: snapshots, worktrees, branches and refs of rekindle's own.
+    /// What git has of it: snapshots, worktrees, and rekindle's own branches and refs.
     Work,
     /// Copies that belong to no run: damaged databases, bundles set aside, old backups.
     Copies,
@@ -45,9 +45,9 @@ impl Part {
 /// Where the work of a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// In the person's own checkout: the run had no branch, or its branch holds nothing.
+    /// In the person's own checkout: the run had no branch, or its branch is empty.
     None,
-    /// In a branch of the person's.
+    /// In one of the person's branches.
     Landed,
     /// Only on rekindle's own branch.
     NotLanded,
@@ -59,14 +59,14 @@ pub enum Work {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     pub run: String,
-    /// When it ended or was given up; none while it may go on.
+    /// When it ended or was given up; `None` while it may continue.
     pub over_at: Option<Time>,
     /// Every task was complete or skipped.
     pub complete: bool,
     /// Agents worked in worktrees of their own.
     pub apart: bool,
     pub work: Work,
-    /// The person gave its work up.
+    /// The person gave up its work.
     pub discarded: bool,
     /// Bytes of its output.
     pub bytes: u64,
@@ -76,14 +76,14 @@ pub struct Found {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kept {
-    /// It may go on.
+    /// It may continue.
     InFlight,
     Recent,
-    /// Its result is in no branch of the person's.
+    /// Its result is in none of the person's branches.
     NotLanded,
-    /// It ended with failed or open tasks: what they had is only in its snapshots and worktrees.
+    /// It ended with failed or open tasks: their work is only in its snapshots and worktrees.
     NotComplete,
-    /// Whether its result is landed could not be told.
+    /// It is unknown whether its result has landed.
     Unknown,
 }
 
@@ -99,7 +99,7 @@ impl Kept {
     }
 }
 
-/// What becomes of a run's parts: nothing means that it goes.
+/// What becomes of a run's parts: `None` means that the part is removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     pub run: String,

@@ -1,5 +1,5 @@
-//! Words for what reviewers say of a task's work: stages, verdicts, rework, and what is learned where critic and auditor
-//! disagree. When each of them happens is decided in `decide/review`.
+//! Types for what reviewers say about a task's work: stages, verdicts, rework, and what is learned from disagreements of
+//! critic and auditor. When each of them happens is decided in `decide/review`.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::time::Time;
 
 pub use crate::report::{Findings, Verdict};
 
-/// Conflicts with the work of others that cost a task no attempt: each is bad luck, more of them are work not done.
+/// Conflicts with the work of others that cost a task no attempt: one is bad luck, more of them are work not done.
 pub const FREE_CONFLICTS: u32 = 3;
 
 /// Verdicts kept with a task: what a developer and the next reviewer need; older ones stay in the log.
@@ -21,10 +21,10 @@ pub const VERDICTS_KEPT: usize = 12;
 /// Disagreements kept to learn from, over all runs of a state directory.
 pub const DISAGREEMENTS_KEPT: usize = 50;
 
-/// How often a kind of issue must have been missed before critics are told of it.
+/// How often a kind of issue must have been missed before critics are told about it.
 pub const MISSES_TO_LEARN: usize = 2;
 
-/// Kinds of issues that one critic is told of at most: a list of everything is a list of nothing.
+/// Maximum number of kinds of issues that one critic is told about: a list of everything is a list of nothing.
 pub const FOCUS_MAX: usize = 5;
 
 /// Examples under each of them.
@@ -35,14 +35,14 @@ pub const COMMON_CAUSES: &str = "Common causes where environments differ: missin
     them: add it to all of their configurations); path differences (hard-coded paths: use relative or environment-aware \
     ones); version mismatches (pin versions consistently); platform-specific code (add platform guards).";
 
-/// Where a task stands on its way to completion.
+/// A task's stage on its way to completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// The work is being done.
     #[default]
     Implement,
-    /// A critic has to look at it.
+    /// A critic has to judge it.
     Review,
     /// An auditor has to prove it.
     Audit,
@@ -79,7 +79,7 @@ pub enum ReworkSource {
     Environment,
     /// The merge into the run's branch.
     Merge,
-    /// The look at recent completions after a pause or a crash.
+    /// The validation of recent completions after a pause or a crash.
     Validation,
     /// Reviewers or the CI of the run's pull request.
     PullRequest,
@@ -91,7 +91,7 @@ pub struct Rework {
     pub source: ReworkSource,
     #[serde(flatten)]
     pub findings: Findings,
-    /// More words: outputs of checks, common causes, how to go about it.
+    /// More text: outputs of checks, common causes, how to proceed.
     #[serde(default)]
     pub context: String,
 }
@@ -101,7 +101,7 @@ pub struct Rework {
 pub struct Merging {
     /// The outcome in the agent's words.
     pub result: Option<String>,
-    /// Accepted on a word alone.
+    /// Accepted without proof, on a report alone.
     pub unproven: bool,
 }
 
@@ -146,7 +146,7 @@ pub struct FailedEnvironment {
     pub error: String,
 }
 
-/// What reviewers are told to look at, because it was missed before.
+/// What reviewers are told to check, because it was missed before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FocusArea {
     pub category: String,

@@ -1,6 +1,6 @@
-//! Signal lines in the output of agents that can report in no other way: what counts as one, and what it says.
+//! Signal lines in the output of agents that have no other way to report: what counts as one, and what it says.
 //!
-//! The scanner is fed whole lines in order and is itself plain data: stored beside the offset it has reached, it continues
+//! The scanner is fed whole lines in order and is itself plain data: stored with the offset it has reached, it continues
 //! after a restart as if nothing had happened. Whether a report is believed is decided elsewhere.
 
 mod block;
@@ -14,7 +14,7 @@ use block::Block;
 /// Longest block in bytes: a long result fits, and a program that prints key lines for ever costs no more than this.
 pub const BLOCK_MAX_BYTES: usize = 64 * 1024;
 
-/// Most key lines of one block: far more than the keys there are, list items included.
+/// Maximum number of key lines in one block: far more than the keys that exist, including list items.
 pub const KEY_LINES_MAX: usize = 100;
 
 /// What a block of lines said.
@@ -22,10 +22,10 @@ pub const KEY_LINES_MAX: usize = 100;
 pub enum Signal {
     /// A report that can be taken as it is.
     Report(Report),
-    /// A signal that is known but reports nothing by itself, or not yet.
+    /// A signal that is known but does not report anything itself, or not yet.
     Other {
         name: String,
-        /// What stands after the colon.
+        /// The text after the colon.
         subject: String,
         /// The lines that followed, keys in lower case.
         keys: Vec<(String, String)>,
@@ -35,7 +35,7 @@ pub enum Signal {
 /// The scanner. Feed it every complete line of one stream in order, then [`Signals::finish`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signals {
-    /// The code fence that is open: nothing in it counts.
+    /// The open code fence: nothing in it counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fence: Option<Fence>,
     /// The signal whose key lines are being read.
@@ -58,7 +58,7 @@ impl Signals {
         Self::default()
     }
 
-    /// Takes the next line, with or without its line end. Gives the signal that this line shows to be complete.
+    /// Takes the next line, with or without its line end. Returns the signal that this line shows to be complete.
     #[must_use]
     pub fn line(&mut self, line: &str) -> Option<Signal> {
         let line = line.strip_suffix('\n').unwrap_or(line);
@@ -94,7 +94,7 @@ impl Signals {
     }
 }
 
-/// A fence stands at most three blanks in; the info string of a backtick fence has no backtick.
+/// A fence is indented by at most three blanks; the info string of a backtick fence has no backtick.
 fn opens(line: &str) -> Option<Fence> {
     let text = line.trim_start_matches(' ');
     if line.len() - text.len() > 3 {

@@ -7,7 +7,7 @@ use crate::text::counted;
 /// Units with their size in bytes, largest first.
 const UNITS: [(&str, u64); 4] = [("T", 1 << 40), ("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)];
 
-/// Why a text is no amount.
+/// Why a text is not an amount.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SizeError {
     /// Digits without a unit.
@@ -32,7 +32,7 @@ impl SizeError {
     }
 }
 
-/// Reads an amount as bytes: `4GiB`, `4G` and `4 gb` are the same.
+/// Parses an amount into bytes: `4GiB`, `4G` and `4 gb` are the same.
 pub fn parse(text: &str) -> Result<u64, SizeError> {
     let text = text.trim();
     let given = || text.chars().take(40).flat_map(char::escape_debug).collect::<String>();

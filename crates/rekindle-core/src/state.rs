@@ -1,4 +1,5 @@
-//! Everything that is known of a run. It changes only in `apply`, by events; nothing in here is a cache of the world.
+//! Everything that is known about a run. It changes only in `apply`, by events; nothing in here is a cache of the outside
+//! world.
 
 mod cli_session;
 mod index;
@@ -60,32 +61,32 @@ pub struct State {
     /// Why nothing new is started, while the machine is short of something.
     #[serde(default)]
     pub held: Option<String>,
-    /// What else is known of that.
+    /// What else is known about that hold.
     #[serde(default)]
     pub hold: Hold,
     pub coordinator: Option<Coordinator>,
     /// Where critics and auditors did not agree, over all runs, newest last.
     #[serde(default)]
     pub disagreements: Vec<KeptDisagreement>,
-    /// What the user's own command said of the allowance.
+    /// What the user's own command said about the allowance.
     #[serde(default)]
     pub usage: Usage,
     /// What the plan's health commands said.
     #[serde(default)]
     pub health: Health,
-    /// What the machine's clocks said when they were last looked at.
+    /// What the machine's clocks said when they were last read.
     #[serde(default)]
     pub clocks: ClockSeen,
-    /// The tasks that ended last, oldest first: these are known in full. Of older ones only what decisions need is kept.
+    /// The tasks that ended last, oldest first: these are known in full. For older ones only what decisions need is kept.
     #[serde(default)]
     pub ended: VecDeque<TaskId>,
-    /// What was let go with older ones.
+    /// What was dropped with older ones.
     #[serde(default)]
     pub past: Past,
     /// What is still to follow from changes of the plan, by task.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub follows: BTreeMap<TaskId, Follow>,
-    /// What the person said to agents, holds and may still take back.
+    /// What the person said to agents, which tasks they hold, and which orders they may still cancel.
     #[serde(default, skip_serializing_if = "Steering::is_empty")]
     pub steering: Steering,
     /// What the run and the day have spent.
@@ -93,15 +94,15 @@ pub struct State {
     pub budget: Ledger,
     #[serde(default, skip_serializing_if = "Preparing::is_empty")]
     pub preparing: Preparing,
-    /// How it is laid out: a stored state of another layout is not taken, the log tells the same.
+    /// The layout of this state: a stored state with another layout is not used, the log gives the same.
     #[serde(default = "Layout::first")]
     pub layout: Layout,
-    /// Which tasks have begun; it follows from the tasks.
+    /// Which tasks have started; derived from the tasks.
     #[serde(skip)]
     pub index: Index,
 }
 
-/// How much was let go of a run whose tasks ended long ago: their rows and the log have it.
+/// How much was dropped of a run whose tasks ended long ago: their rows and the log have it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Past {
@@ -117,8 +118,8 @@ pub struct Past {
 pub struct Layout(u32);
 
 impl Layout {
-    /// The layout of today: of tasks that ended long ago only what decisions need is kept, a person's word is known as one, a
-    /// task knows how many attempts have begun it, and what was spent is summed up.
+    /// The current layout: for tasks that ended long ago only what decisions need is kept, a person's word is recorded as
+    /// one, a task knows how many attempts have started it, and spending is summed up.
     pub const TODAY: Self = Self(5);
 
     fn first() -> Self {
@@ -132,32 +133,33 @@ impl Default for Layout {
     }
 }
 
-/// A hold on new starts, and what remains of one: a machine that refused something is believed again when something worked.
+/// A hold on new starts, and what remains of one: a machine that refused something is trusted again when something has
+/// worked.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Hold {
     /// Since when nothing new is started.
     pub since: Option<Time>,
     /// What to type, or where to look.
     pub hint: String,
-    /// When the machine is tried again, where nothing but trying tells; nothing means that a look at the machine ends it.
+    /// When the machine is retried, if only a retry can tell; `None` means that a check of the machine ends the hold.
     pub until: Option<Time>,
-    /// Refusals in a row, several at one moment being one.
+    /// Refusals in a row; several at one moment count as one.
     pub strikes: u32,
-    /// When a person was last told.
+    /// When a person was last alerted.
     pub alerted_at: Option<Time>,
-    /// The attempt whose supervisor ended that row, and how long the row was: its program may still be refused.
+    /// The attempt whose supervisor ended that series, and how long the series was: its program may still be refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tried: Option<(AttemptId, u32)>,
 }
 
-/// What the user's own command said of the allowance.
+/// What the user's own command said about the allowance.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// It was asked and has not answered.
     pub asking: bool,
     pub seen_at: Option<Time>,
     pub left: Option<UsageLeft>,
-    /// The reset that the run last waited for, and which try since then came after it.
+    /// The reset that the run last waited for, and the number of the probe after it.
     #[serde(default)]
     pub tried: Option<(Time, u32)>,
 }
@@ -167,7 +169,7 @@ pub struct Usage {
 pub struct Health {
     /// They are being run.
     pub checking: bool,
-    /// What they said at the start, or after a repair; nothing until they were run.
+    /// What they said at the start, or after a repair; `None` until they have run.
     pub baseline: Option<Vec<CheckResult>>,
 }
 
@@ -187,9 +189,9 @@ pub struct Run {
     pub changed_plan: Option<String>,
     /// The highest wave that was started, to notice when one is over.
     pub wave: u32,
-    /// Whether the disk has been looked at since that wave ended.
+    /// Whether the disk has been inspected since that wave ended.
     pub inspection: Inspection,
-    /// The branch that accepted work goes to, where work is done apart.
+    /// The branch that accepted work goes to, if worktrees are used.
     #[serde(default)]
     pub work_branch: Option<String>,
     /// The newest commit on it that is known.
@@ -201,10 +203,10 @@ pub struct Run {
     pub landed: Option<Landed>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_request: Option<KnownPullRequest>,
-    /// When the pause began that it is in, or was in last.
+    /// When its current or last pause started.
     #[serde(default)]
     pub paused_at: Option<Time>,
-    /// When it resumes by itself.
+    /// When it resumes on its own.
     #[serde(default)]
     pub resumes_at: Option<Time>,
     /// The settings of a plan that was taken over; the next coordinator begins with them.
@@ -219,13 +221,13 @@ impl Run {
     }
 }
 
-/// The look at the disk between two waves.
+/// The inspection of the disk between two waves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Inspection {
     None,
     Asked,
-    /// Done, and nothing was opened again since.
+    /// Done, and nothing has been reopened since.
     Done,
 }
 
@@ -239,7 +241,7 @@ pub enum RunPhase {
     Pausing(PauseReason),
     /// Paused; nothing runs.
     Paused(PauseReason),
-    /// Paused; it resumes by itself when what it waits for has come.
+    /// Paused; it resumes on its own when what it waits for has come.
     Waiting(PauseReason),
     Finished(Outcome),
 }
@@ -262,7 +264,7 @@ pub struct Attempt {
     pub cli: String,
     pub epoch: Epoch,
     pub tasks: Vec<TaskId>,
-    /// Whether earlier work is taken up.
+    /// Whether earlier work is continued.
     pub resumed: bool,
     pub phase: AttemptPhase,
     /// The agent's process, once recorded.
@@ -274,14 +276,14 @@ pub struct Attempt {
     pub stop: Option<Stop>,
     pub exit: Option<Exit>,
     pub cause: Option<Cause>,
-    /// A coordinator found that nothing is left of it; said and counted once.
+    /// A coordinator found that nothing is left of it; reported and counted once.
     #[serde(default)]
     pub orphaned: bool,
     /// Since when it has no open task left.
     pub idle_since: Option<Time>,
     /// Reports refused, to bound what a confused agent writes into the log.
     pub refused: u32,
-    /// Which attempt it is at each task that it has begun, counted for people from 1.
+    /// The number of this attempt at each task that it has started, counted for people from 1.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub numbers: BTreeMap<TaskId, u32>,
     #[serde(default)]
@@ -302,14 +304,14 @@ pub enum AttemptPhase {
     /// Decided on; the process is not recorded yet.
     Starting,
     Running,
-    /// Its process has ended; a claim of it is still being proven.
+    /// Its process has ended; one of its claims is still being proven.
     Exited,
     Ended,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stop {
-    /// What its end will be put down to.
+    /// The cause that its end will have.
     pub cause: Cause,
     pub at_once: bool,
     pub ordered_at: Time,
@@ -329,19 +331,19 @@ pub struct Question {
     /// The answer `done` takes the work as it is.
     #[serde(default)]
     pub takes_work: bool,
-    /// It asks about a budget: no agent is told of it.
+    /// It asks about a budget: no agent is told about it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_budget: bool,
     pub answer: Option<String>,
-    /// The channel that the answer came by, where it came from elsewhere.
+    /// The channel of the answer, if it came from elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<crate::phone::Via>,
     pub asked_at: Time,
 }
 
 impl Question {
-    /// What an answer means: the text of an option where it is its number, else the answer as it is. Where an option is itself that
-    /// number, it is meant.
+    /// What an answer means: the option's text if the answer is its number, else the answer as it is. If an option itself is
+    /// that number, that option is meant.
     pub fn meant(&self, answer: &str) -> String {
         meant(&self.options, answer)
     }
@@ -360,7 +362,7 @@ pub fn meant(options: &[String], answer: &str) -> String {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Note {
     pub time: Time,
-    /// By whom; nobody means the operator.
+    /// The agent that noted it; `None` means the operator.
     pub agent: Option<AgentName>,
     pub text: String,
 }
@@ -370,7 +372,7 @@ pub struct Note {
 pub struct Breaker {
     /// In a row.
     pub failed_starts: u32,
-    /// Left alone until then.
+    /// Not started until then.
     pub until: Option<Time>,
 }
 
@@ -385,7 +387,7 @@ impl State {
         }
     }
 
-    /// The plan's words for a task.
+    /// The plan's text for a task.
     pub fn plan_task(&self, id: &TaskId) -> Option<&PlanTask> {
         let task = self.tasks.get(id)?;
         self.run.as_ref()?.plan.tasks.get(task.index)
@@ -396,7 +398,7 @@ impl State {
         self.attempts.iter().filter(|(_, attempt)| attempt.is_live()).map(|(id, attempt)| (*id, attempt))
     }
 
-    /// Whether one of these processes is the shim of a living agent: whoever descends from it is that agent.
+    /// Whether one of these processes is the shim of a living agent: a process that descends from it is that agent.
     pub fn holds_any_of(&self, processes: &[u32]) -> bool {
         self.live_attempts().any(|(_, attempt)| attempt.shim_pid.is_some_and(|shim| processes.contains(&shim)))
     }
@@ -461,7 +463,7 @@ impl State {
         root.clone()
     }
 
-    /// The role that works on a task at the stage where it stands.
+    /// The role that works on a task at its current stage.
     pub fn role_of(&self, id: &TaskId) -> Role {
         let Some(task) = self.tasks.get(id) else { return Role::Developer };
         match (task.workflow.stage, task.workflow.health) {

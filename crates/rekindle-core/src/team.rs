@@ -1,5 +1,5 @@
-//! How a living agent stands in the team: in progress, idle and to be used again, or without an answer. Shown to people, counted
-//! after a restart; what follows from it is decided in `decide/team`.
+//! The state of a live agent in the team: in progress, idle and available again, or unresponsive. It is shown to people and
+//! counted after a restart; the consequences are decided in `decide/team`.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::state::State;
 pub enum Class {
     Working,
     Idle,
-    /// Nothing was seen of it for longer than it may be silent, and it was asked how it stands.
+    /// It was silent for longer than allowed, and was asked for its status.
     Unresponsive,
 }
 
@@ -26,7 +26,7 @@ impl Class {
     }
 }
 
-/// How the agent of an attempt stands; nothing for one that does not live.
+/// The state of an attempt's agent; `None` if the agent is not alive.
 pub fn class_of(state: &State, id: AttemptId) -> Option<Class> {
     let found = state.attempts.get(&id).filter(|found| found.is_live())?;
     Some(match (found.cli_session.status_asked, state.open_tasks(id).is_empty()) {

@@ -1,5 +1,5 @@
-//! Text from elsewhere made fit to be shown: no control characters, no terminal sequences, no invisible reordering,
-//! and never longer than asked. Owns what counts as harmful; where text is shown is left to the callers.
+//! Makes text from elsewhere safe to show: no control characters, no terminal sequences, no invisible reordering, and never
+//! longer than requested. Decides what counts as harmful; where text is shown is left to the callers.
 
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ pub fn sanitize(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
-/// Whether a character is one that [`sanitize`] never lets through.
+/// Whether [`sanitize`] always removes this character.
 pub fn is_harmful(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
@@ -40,13 +40,13 @@ pub fn is_harmful(c: char) -> bool {
     }
 }
 
-/// Most text is plain ASCII: looking at bytes first keeps the common case at the speed of a scan.
+/// Most text is plain ASCII, so checking the bytes first keeps the common case as fast as a scan.
 fn is_clean(text: &str) -> bool {
     let plain = |byte: u8| (0x20..0x7f).contains(&byte) || byte == b'\n' || byte == b'\t';
     text.bytes().all(plain) || !text.chars().any(is_harmful)
 }
 
-/// What is left after the sequence that an ESC opened.
+/// The text after the escape sequence that an ESC opened.
 fn after_escape(rest: &str) -> &str {
     let bytes = rest.as_bytes();
     match bytes.first() {
@@ -92,7 +92,7 @@ fn skip_one(bytes: &[u8], from: usize, set: std::ops::RangeInclusive<u8>) -> usi
     from + usize::from(bytes.get(from).is_some_and(|byte| set.contains(byte)))
 }
 
-/// Clean text on one line: every run of white space becomes one blank, and what is past `max_bytes` becomes `…`.
+/// Clean text on one line: every run of white space becomes one blank, and text past `max_bytes` is replaced by `…`.
 pub fn one_line(text: &str, max_bytes: usize) -> String {
     let clean = sanitize(text);
     let mut line = String::new();
@@ -113,7 +113,7 @@ pub fn one_line(text: &str, max_bytes: usize) -> String {
     line
 }
 
-/// The longest beginning of at most `max_bytes` that ends between two characters.
+/// The longest prefix of at most `max_bytes` that ends on a character boundary.
 pub fn truncate_bytes(text: &str, max_bytes: usize) -> &str {
     let mut end = max_bytes.min(text.len());
     while !text.is_char_boundary(end) {
@@ -122,7 +122,7 @@ pub fn truncate_bytes(text: &str, max_bytes: usize) -> &str {
     &text[..end]
 }
 
-/// The longest end of at most `max_bytes` that begins between two characters.
+/// The longest suffix of at most `max_bytes` that starts on a character boundary.
 pub fn tail_bytes(text: &str, max_bytes: usize) -> &str {
     let mut begin = text.len().saturating_sub(max_bytes);
     while !text.is_char_boundary(begin) {
@@ -147,12 +147,12 @@ pub fn fold(text: &str, max_bytes: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{head} {marker} {tail}"))
 }
 
-/// The words that stand for bytes left out.
+/// The text that replaces omitted bytes.
 pub fn folded(bytes: usize) -> String {
     format!("… {} bytes folded …", grouped(bytes))
 }
 
-/// A number with its thousands set apart.
+/// A number with separated thousands.
 pub fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() * 4 / 3);

@@ -1,4 +1,4 @@
-//! Time as the core sees it: a number that is handed in. Where it comes from is the engine's business.
+//! Time as the core sees it: a number passed in as an argument. Where it comes from is left to the engine.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ impl Time {
         Self(self.0.saturating_sub(i64::try_from(ms).unwrap_or(i64::MAX)))
     }
 
-    /// Milliseconds from `earlier` to this moment, zero when it lies ahead.
+    /// Milliseconds from `earlier` to this moment; zero if `earlier` is in the future.
     pub fn since_ms(self, earlier: Self) -> u64 {
         u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0)
     }

@@ -46,41 +46,41 @@ pub struct RunRow {
     pub plan: String,
     pub title: String,
     pub plan_path: String,
-    /// `created`, `running`, `pausing`, `paused`, `waiting` (paused, resumes by itself), `complete` or `failed`.
+    /// `created`, `running`, `pausing`, `paused`, `waiting` (paused, resumes automatically), `complete` or `failed`.
     pub state: String,
     pub started_at: Time,
     pub ended_at: Option<Time>,
     /// How often it continued after a pause.
     pub resumes: u32,
-    /// Attempts a task has in all.
+    /// Attempts allowed per task.
     pub attempts: u32,
     /// Whether the plan's file differs from the pinned plan.
     pub plan_changed: bool,
-    /// The branch that accepted work goes to, where work is done apart.
+    /// The branch that accepted work goes to, if tasks have worktrees.
     #[serde(default)]
     pub work_branch: Option<String>,
     /// The commit that the branch began at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_base: Option<String>,
-    /// Where the person took its result last.
+    /// Where the person last put its result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub landed: Option<Landed>,
-    /// How its pull request stands.
+    /// The state of its pull request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_request: Option<KnownPullRequest>,
     /// The accounts that have to wait.
     #[serde(default)]
     pub waits: Vec<WaitRow>,
-    /// Why it is paused, in a word of the log.
+    /// Why it is paused, as the log's keyword.
     #[serde(default)]
     pub pause_reason: Option<PauseReason>,
-    /// When a run that waits resumes by itself, where that is known.
+    /// When a waiting run resumes automatically, if known.
     #[serde(default)]
     pub resumes_at: Option<Time>,
-    /// Why nothing new is started, while the machine is short of something.
+    /// Why nothing new is started while the machine lacks something.
     #[serde(default)]
     pub held: Option<HeldRow>,
-    /// What of the schedule its tasks may wait for.
+    /// The parts of the schedule that its tasks may wait for.
     #[serde(default)]
     pub schedule: RunSchedule,
     /// Orders that the person can still take back.
@@ -121,13 +121,13 @@ pub struct TaskRow {
     pub started_at: Option<Time>,
     pub ended_at: Option<Time>,
     pub not_before: Option<Time>,
-    /// Where its agent said it stood.
+    /// The progress that its agent reported last.
     pub checkpoint: Option<Checkpoint>,
     pub evidence: Option<Evidence>,
-    /// Compactions of agents while they were at it.
+    /// Compactions of agents while they worked on it.
     #[serde(default)]
     pub compactions: u32,
-    /// The stage where it stands: `implement`, `review` or `audit`.
+    /// Its current stage: `implement`, `review` or `audit`.
     #[serde(default)]
     pub stage: Stage,
     /// Why its work was sent back, until it is proven again.
@@ -142,16 +142,16 @@ pub struct TaskRow {
     /// The commit of the run's branch that holds its work.
     #[serde(default)]
     pub merged: Option<String>,
-    /// The workspace of its own that its work is done in.
+    /// The task's own workspace.
     #[serde(default)]
     pub workspace: Option<String>,
     /// The parts that it was split into, in order.
     #[serde(default)]
     pub parts: Vec<TaskId>,
-    /// Where its checks run, where the plan names environments.
+    /// Where its checks run, if the plan names environments.
     #[serde(default)]
     pub environments: Vec<String>,
-    /// What of the schedule it may wait for.
+    /// The parts of the schedule that it may wait for.
     #[serde(default)]
     pub schedule: TaskSchedule,
     /// A person decided how it ended.
@@ -174,7 +174,7 @@ pub struct TaskRow {
 }
 
 impl TaskRow {
-    /// That a person decided how it ended, in words.
+    /// Says that a person decided how it ended.
     pub fn decided(&self) -> Option<&'static str> {
         match self.state.as_str() {
             _ if !self.by_operator => None,
@@ -186,7 +186,7 @@ impl TaskRow {
         }
     }
 
-    /// What one should know of a complete task that was not both reported and proven: a mark, and the same in words.
+    /// The reservation about a complete task that was not both reported and proven: a mark, and the same in words.
     pub fn doubt(&self) -> Option<(&'static str, &'static str)> {
         match (self.unreported, self.unproven) {
             _ if self.by_operator && self.state == "complete" => Some(("operator", "complete on the operator's word")),
@@ -205,7 +205,7 @@ pub struct Touched {
     pub tasks: BTreeSet<TaskId>,
     pub attempts: BTreeSet<AttemptId>,
     pub questions: BTreeSet<QuestionId>,
-    /// Tasks that ended: their rows are written although little may be known of them a moment later.
+    /// Tasks that ended: their rows are written even if the state keeps little of them a moment later.
     pub ended: BTreeSet<TaskId>,
 }
 
@@ -220,13 +220,13 @@ impl Touched {
         }
     }
 
-    /// Other tasks than the one that a question is about may wait for its answer: which they were is no longer known.
+    /// Tasks other than the one that a question is about may wait for its answer; which ones they were is no longer known.
     fn preparing_changed(&mut self, state: &State) {
         let open = state.tasks.iter().filter(|(_, task)| state.limits.worktrees && !task.state.is_terminal());
         self.tasks.extend(open.map(|(id, _)| id.clone()));
     }
 
-    /// Adds what one event changed. The state is the one after it.
+    /// Adds what one event changed. `state` is the state after the event.
     pub fn add(&mut self, state: &State, event: &Event) {
         match &event.body {
             // A coordinator brings limits, and every task's row shows its own.
@@ -236,12 +236,12 @@ impl Touched {
             | Body::Task(TaskEvent::TaskEdited(_)) => *self = Self::everything(state),
             // A new task may change the levels of all.
             Body::Task(TaskEvent::TaskAdded(added)) if added.is_by_hand() => *self = Self::everything(state),
-            // The whole waits for its parts.
+            // A split task waits for its parts.
             Body::Task(TaskEvent::TaskAdded(added)) => self.tasks.extend(added.parent.clone()),
             Body::Person(PersonEvent::QuestionAsked { id, .. }) => {
                 self.questions.insert(*id);
             }
-            // It may open an account, and the run's row shows which have to wait.
+            // The answer may open an account, and the run's row shows which accounts have to wait.
             Body::Person(PersonEvent::QuestionAnswered { id, .. }) => {
                 self.questions.insert(*id);
                 self.account_changed(state);
@@ -254,9 +254,9 @@ impl Touched {
                 self.tasks.extend(steering::tasks_with_tells_of(state, *attempt));
             }
             Body::Attempt(AttemptEvent::AttemptExited { attempt, .. }) => self.attempt_changed(state, *attempt),
-            // What was spent stands in the run's row.
+            // The run's row shows what was spent.
             Body::Session(SessionEvent::AgentMeasured { .. }) => self.run = true,
-            // What slept with the machine has not used its time.
+            // Agents that were asleep with the machine have not used that time.
             Body::Machine(MachineEvent::ClockMoved(_)) => self.tasks.extend(running(state)),
             Body::Session(SessionEvent::AgentTold { attempt, tell: Some(_), .. }) => {
                 self.tasks.extend(steering::tasks_with_tells_of(state, *attempt));
@@ -269,7 +269,7 @@ impl Touched {
             | Body::Machine(_)
             | Body::Person(_) => {}
         }
-        // What a run waits for as a whole changes with its tasks' stages.
+        // What a run as a whole waits for changes with the stages of its tasks.
         let stage = match &event.body {
             Body::Task(fact) => !matches!(fact, TaskEvent::CheckpointSaved { .. } | TaskEvent::BaselineSeen(_)),
             Body::Review(_) => true,
@@ -303,7 +303,8 @@ impl Touched {
         self.run = true;
     }
 
-    /// An account opened or closed: a task that another program had last may be given to that one again, or no longer.
+    /// An account opened or closed: a task that another program worked on last may be assigned to this one again, or no
+    /// longer.
     fn account_changed(&mut self, state: &State) {
         self.run = true;
         let last = |id: &TaskId| state.tasks[id].last_attempt().and_then(|attempt| state.attempts.get(&attempt));
@@ -312,13 +313,13 @@ impl Touched {
     }
 }
 
-/// Tasks whose time runs.
+/// Tasks whose time is running.
 fn running(state: &State) -> impl Iterator<Item = TaskId> {
     let runs = |(_, task): &(&TaskId, &Task)| task.spending.running_since.is_some();
     state.begun().filter(runs).map(|(id, _)| id.clone())
 }
 
-/// Whether what waits for an event's task is shown in another way after it.
+/// Whether tasks that depend on the event's task are shown differently after the event.
 fn ends_or_opens(body: &Body) -> bool {
     matches!(
         body,
@@ -333,7 +334,7 @@ fn ends_or_opens(body: &Body) -> bool {
 
 fn dependants<'a>(state: &'a State, id: &'a TaskId) -> impl Iterator<Item = TaskId> + 'a {
     let tasks = state.run.as_ref().map(|run| run.plan.tasks.as_slice()).unwrap_or_default();
-    // A whole waits for its parts as others wait for their blockers.
+    // A split task waits for its parts as other tasks wait for their blockers.
     let whole = state.tasks.get(id).and_then(|task| task.workflow.parent.clone());
     tasks.iter().filter(|task| task.blocked_by.contains(id)).map(|task| task.id.clone()).chain(whole)
 }
@@ -387,11 +388,11 @@ pub fn task_row(state: &State, id: &TaskId) -> Option<TaskRow> {
         state: name.to_owned(),
         attempts: task.attempts,
         attempt_limit: state.attempt_limit(id),
-        // Whose work it is, once it is over; until then, who is at it.
+        // After the end, the agent that did the work; until then, the agent that is working on it.
         agent: state.agent_for(id, if task.state.is_terminal() { Role::Developer } else { state.role_of(id) }),
         wave: planned.wave,
         cause: task.last_cause.as_ref().map(ToString::to_string),
-        // What became of an earlier attempt says nothing about the running one.
+        // The reason an earlier attempt ended says nothing about the running one.
         reason: waits_for.or_else(|| task.reason.clone().filter(|_| task.state != TaskState::InProgress)),
         result: task.result.clone(),
         unproven: task.unproven && task.state == TaskState::Complete,
@@ -423,13 +424,13 @@ pub fn task_row(state: &State, id: &TaskId) -> Option<TaskRow> {
     })
 }
 
-/// Where a task's checks run: as it says, else as the plan says.
+/// Where a task's checks run: the task's environments, else the plan's.
 fn environments_of(state: &State, planned: &PlanTask) -> Vec<String> {
     let of_plan = state.run.as_ref().and_then(|run| run.plan.settings.environments.as_ref());
     if planned.environments.is_empty() { of_plan.cloned().unwrap_or_default() } else { planned.environments.clone() }
 }
 
-/// The state people see: a pending task behind others is blocked, and so is one that waits for an answer.
+/// The state that people see: a pending task that waits for others is blocked, and so is one that waits for an answer.
 pub fn shown_state(state: &State, id: &TaskId) -> (&'static str, Option<String>) {
     let Some(task) = state.tasks.get(id) else {
         return ("pending", None);

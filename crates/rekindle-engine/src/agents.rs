@@ -1,8 +1,9 @@
-//! Adapters: everything that is particular to one agent's program, behind one trait, and [`KINDS`], the one table of them. No
-//! other file knows a program by name: a new kind is a file beside the others (and a folder if it gets long), and two lines here.
+//! Adapters: everything that is specific to one agent's program, behind one trait, and [`KINDS`], the one table of them. No
+//! other file knows a program by name: a new kind is a file beside the others (and a folder if it gets long), and two lines
+//! here.
 //!
-//! An adapter says how a program is started and resumed, what its output means, how it is spoken to while it runs, how it is
-//! stopped without leaving anything behind, and what it can do. It decides nothing: that is the core's business.
+//! An adapter says how a program is started and resumed, what its output means, how it receives messages while it runs, how
+//! it is stopped without leaving anything behind, and what it can do. It decides nothing: decisions are left to the core.
 
 pub mod acp;
 pub mod claude;
@@ -36,7 +37,7 @@ use rekindle_shim::ladder::{Rung, StopSignal};
 
 use crate::caps::Memory;
 
-/// Every kind of agent, in the order in which their programs are looked for.
+/// Every kind of agent, in the order in which their programs are searched for.
 pub static KINDS: Kinds = Kinds(&[
     Kind(&claude::Claude),
     Kind(&codex::Codex),
@@ -74,7 +75,7 @@ impl Kinds {
         self.iter().filter_map(|kind| kind.about().guard_adapter)
     }
 
-    /// The kinds that take hooks.
+    /// The kinds that support hooks.
     pub fn hook_installers(self) -> impl Iterator<Item = &'static dyn HookInstaller> {
         self.iter().filter_map(|kind| kind.about().hook_installer)
     }
@@ -121,11 +122,11 @@ pub enum Permissions {
     Full,
 }
 
-/// What `[agents.NAME]` says.
+/// The settings of `[agents.NAME]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
     pub kind: Kind,
-    /// The program and its first arguments; empty means: the kind's own program, found on `PATH`.
+    /// The program and its first arguments; empty means the kind's own program, found on `PATH`.
     pub command: Vec<String>,
     /// Arguments added by the operator.
     pub args: Vec<String>,
@@ -135,24 +136,25 @@ pub struct Program {
     pub model: Option<String>,
     /// What it may do without asking.
     pub permissions: Permissions,
-    /// Whose allowance it uses up; agents with the same account wait for the same reset. Nothing means: its kind's.
+    /// The account whose allowance it uses; agents with the same account wait for the same reset. `None` means the kind's
+    /// account.
     pub account: Option<String>,
     /// Which `[agents.NAME]` takes over while this one's account has to wait.
     pub fallback: Option<String>,
-    /// The memory it may take; the global limit where it is unset.
+    /// The memory it may use; if unset, the global limit.
     pub memory_max: Option<Memory>,
-    /// The processes and threads it may have; the global limit where it is unset.
+    /// The processes and threads it may have; if unset, the global limit.
     pub processes_max: Option<u64>,
 }
 
 impl Program {
-    /// The traits of a kind without special abilities, with this program's account and stand-in.
+    /// The traits of a kind without special abilities, with this program's account and fallback.
     pub fn traits(&self, kind: &str) -> Traits {
         let account = self.account.clone().unwrap_or_else(|| kind.to_owned());
         Traits { account, fallback: self.fallback.clone(), ..Traits::new(kind) }
     }
 
-    /// The traits of a CLI that keeps sessions and takes MCP tools, but no messages while it runs.
+    /// The traits of a CLI that keeps sessions and supports MCP tools, but takes no messages while it runs.
     pub fn session_traits(&self, kind: &str) -> Traits {
         Traits {
             structured_output: true,
@@ -171,29 +173,29 @@ impl Program {
     }
 }
 
-/// What an adapter is told to start.
+/// What an adapter needs to start an agent.
 #[derive(Clone, Copy, Debug)]
 pub struct Start<'a> {
-    /// What `[agents.NAME]` says.
+    /// The settings of `[agents.NAME]`.
     pub program: &'a Program,
     pub prompt: &'a str,
-    /// The CLI session to resume; nothing starts a new one.
+    /// The CLI session to resume; `None` starts a new one.
     pub resume: Option<&'a str>,
-    /// An id that a new session may be given, where the program lets one choose: a UUID of this attempt alone.
+    /// An id for a new session, for programs that accept one: a UUID used by this attempt only.
     pub new_session: &'a str,
-    /// The attempt's bundle: private to its owner, absolute, there when the files are written. What the adapter puts in there
-    /// lies under `agent/`.
+    /// The attempt's bundle: private to its owner, absolute, and present when the files are written. The adapter puts its
+    /// files under `agent/`.
     pub bundle: &'a Path,
     /// Where the agent works; absolute.
     pub workspace: &'a Path,
-    /// This program: what a hook or an MCP configuration calls.
+    /// The rekindle executable, which a hook or an MCP configuration calls.
     pub rekindle: &'a Path,
 }
 
 impl Start<'_> {
-    /// The program and its first arguments: those of `command`, else the kind's own program, found on `PATH`. The native program
-    /// replaces the script that would start it: a script that is killed leaves it running. Fails when nothing is named
-    /// and the kind's own program is not there.
+    /// The program and its first arguments: those of `command`, else the kind's own program, found on `PATH`. The native
+    /// program replaces the script that would start it, because a script that is killed leaves the program running. Fails if
+    /// no program is named and the kind's own program is not installed.
     pub fn program_words(&self, adapter: &dyn Adapter) -> Result<Vec<String>, String> {
         let place = Place { program: self.program, workspace: self.workspace, bundle: self.bundle };
         let mut words = self.program.command.clone();
@@ -203,7 +205,7 @@ impl Start<'_> {
                 let native = adapter.native(found).to_string_lossy().into_owned();
                 words.splice(..words.len().min(1), [native]);
             }
-            // A program that is named is started as it is: the start itself says what is wrong with it.
+            // A program that is named is started as it is; if something is wrong with it, the start itself reports that.
             None if !words.is_empty() => {}
             None => {
                 let install = adapter.about().install_hint.unwrap_or_default();
@@ -220,13 +222,14 @@ impl Start<'_> {
         self.bundle.join(OWN_DIR)
     }
 
-    /// The command that serves rekindle's MCP tools for this attempt. Its token is read from the bundle and stands in no argument.
+    /// The command that serves rekindle's MCP tools for this attempt. It reads the token from the bundle; no argument
+    /// contains it.
     pub fn mcp_command(&self) -> Vec<String> {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         vec![text(self.rekindle), "mcp".to_owned(), "--bundle".to_owned(), text(self.bundle)]
     }
 
-    /// The command that prints what an agent has to be told again after a compaction, for a hook.
+    /// The command that prints the notice for an agent after a compaction, for a hook.
     pub fn context_command(&self, format: &str) -> Vec<String> {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let words = ["__context", "--format", format, "--bundle"].map(str::to_owned);
@@ -237,41 +240,42 @@ impl Start<'_> {
     }
 }
 
-/// Where an adapter's own files lie in a bundle.
+/// The directory of an adapter's own files in a bundle.
 pub const OWN_DIR: &str = "agent";
 
-/// What an agent is told again after a compaction, as it stood at its start: a file in there.
+/// The notice for an agent after a compaction, as of its start: a file in that directory.
 pub const CONTEXT_FILE: &str = "context.md";
 
-/// There when the prompt of a resumed session tells what an earlier compaction lost: its hooks need not tell it again.
+/// Exists if the prompt of a resumed session already says what an earlier compaction lost, so its hooks need not repeat it.
 pub const PROMPTED_FILE: &str = "prompted";
 
-/// What a request tells of the compaction before it.
+/// What a request shows of the compaction before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compaction {
-    /// The summary, with what leads up to it.
+    /// The summary, together with the messages before it.
     pub summary: String,
-    /// Messages of the request. They become fewer only by a compaction, which may end in the same summary as the one before.
+    /// Messages in the request. Only a compaction reduces their number, and it may produce the same summary as the previous
+    /// one.
     pub messages: usize,
 }
 
-/// What a plugin of ours writes to a program's output begins with this.
+/// Prefix of everything that a plugin of ours writes to a program's output.
 pub const PLUGIN_MARK: &str = "@rekindle ";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// The program and its arguments. No secret may stand in here: arguments can be read by everybody.
+    /// The program and its arguments. They must not contain a secret: every user can read arguments.
     pub argv: Vec<String>,
-    /// Variables added to the environment, over those of `[agents.NAME]`.
+    /// Variables added to the environment; they override those of `[agents.NAME]`.
     pub env: BTreeMap<String, String>,
     pub env_remove: BTreeSet<String>,
-    /// What its standard input is: with `Lines` the input's text is its first line, and more may follow.
+    /// The kind of standard input: with `Lines` the input's text is its first line, and more may follow.
     pub stdin: Stdin,
     /// The text of its standard input.
     pub input: String,
-    /// Files written before the start, by their place under `agent/` in the bundle.
+    /// Files written before the start, by their path under `agent/` in the bundle.
     pub files: BTreeMap<String, String>,
-    /// Symbolic links made before the start, by their place under `agent/`: what each points to.
+    /// Symbolic links made before the start, by their path under `agent/`, with their targets.
     pub links: BTreeMap<String, PathBuf>,
 }
 
@@ -298,24 +302,24 @@ pub enum LineSource {
     Transcript,
 }
 
-/// Reads one attempt's lines in order. It keeps whatever the meaning of a line depends on; reading everything again from the
-/// beginning with a new reader gives the same activities.
+/// Reads one attempt's lines in order. It keeps whatever the meaning of a line depends on; a new reader that starts again
+/// from the beginning returns the same activities.
 pub trait Reader: Send {
-    /// What one line means. A line may be anything at all: cut off, no JSON, megabytes. `whole` tells whether all of it is
-    /// here.
+    /// What one line means. A line may be anything: cut off, not JSON, megabytes long. `whole` says whether the line is
+    /// complete.
     fn line(&mut self, source: LineSource, line: &str, whole: bool) -> Vec<Activity>;
 
-    /// What follows from the end of the process, once everything it wrote was read: some programs say how it went only by
-    /// their exit code, or do not mark their last message as such. `code` is nothing after a signal.
+    /// What follows from the end of the process, after all its output was read: some programs report the outcome only by
+    /// their exit code, or do not mark their last message as such. `code` is `None` after a signal.
     fn end(&mut self, _code: Option<i32>) -> Vec<Activity> {
         Vec::new()
     }
 }
 
-/// Where a program keeps its own things.
+/// Where a program keeps its own files.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
-    /// What `[agents.NAME]` says.
+    /// The settings of `[agents.NAME]`.
     pub program: &'a Program,
     pub workspace: &'a Path,
     pub bundle: &'a Path,
@@ -338,24 +342,24 @@ impl Place<'_> {
     }
 }
 
-/// What an examination of an installed program found, for `rekindle doctor`. No secret may stand in here.
+/// What an examination of an installed program found, for `rekindle doctor`. It must not contain a secret.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Examination {
     /// The program that would be started.
     pub program: Option<PathBuf>,
-    /// All arguments that make it print its version, with those that stand in `command`.
+    /// All arguments that make it print its version, including those in `command`.
     pub version_args: Vec<String>,
-    /// How it is logged in, in words: by which variable or file; nothing means that no login was found.
+    /// How it is logged in, in words: by which variable or file; `None` means that no login was found.
     pub login: Option<String>,
     /// What to do without a login.
     pub login_hint: String,
 }
 
-/// The fixed facts of a kind. What is not said is not there: no program of its own, no tests with it, no hooks.
+/// The fixed facts of a kind. The defaults mean that there is none: no program of its own, no tests with it, no hooks.
 pub struct About {
     /// The name in `kind = "…"`.
     pub kind: &'static str,
-    /// The program's name on `PATH`; nothing where the operator has to say it.
+    /// The program's name on `PATH`; `None` if the operator has to name it.
     pub program: Option<&'static str>,
     /// How the program is installed, as a command or an address.
     pub install_hint: Option<&'static str>,
@@ -365,9 +369,9 @@ pub struct About {
     pub keeps_transcript: bool,
     /// What to do without a login.
     pub login_hint: &'static str,
-    /// What the hooks and transcripts of a person's own session mean, where such sessions can be guarded.
+    /// What the hooks and transcripts of a person's own session mean, if such sessions can be guarded.
     pub guard_adapter: Option<&'static dyn GuardAdapter>,
-    /// How hooks get into its settings, where it takes some.
+    /// How hooks are added to its settings, if it supports hooks.
     pub hook_installer: Option<&'static dyn HookInstaller>,
 }
 
@@ -402,32 +406,33 @@ pub trait Adapter: Send + Sync {
     /// How it is started. The error says what is missing, and what to do.
     fn start(&self, start: &Start<'_>) -> Result<Launch, String>;
 
-    /// How a person opens a session in a terminal; nothing where this kind has no session of its own, and why it cannot be opened.
+    /// How a person opens a session in a terminal; `None` if this kind has no sessions of its own. The error says why the
+    /// session cannot be opened.
     fn open(&self, _place: &Place<'_>, _session: &str) -> Option<Result<Interactive, String>> {
         None
     }
 
     fn reader(&self) -> Box<dyn Reader>;
 
-    /// The transcript of a session, where the program keeps one that can be read while it runs. `None` while it is not there.
+    /// The transcript of a session, if the program keeps one that can be read while it runs. `None` while it does not exist.
     fn transcript(&self, _place: &Place<'_>, _session: &str) -> Option<PathBuf> {
         None
     }
 
-    /// What the conversation will hold of an attempt when its session is resumed, by the part of the record that the attempt
-    /// added; empty where there is no transcript.
+    /// What the conversation will contain of an attempt when its session is resumed, judging by the part of the record that
+    /// the attempt added; empty if there is no transcript.
     fn history(&self, _record: &Record<'_>) -> History {
         History::Unknown
     }
 
-    /// What this kind's hook prints so that `text` comes into the agent's context, `asked` being what the program wrote to the
-    /// hook's standard input; nothing where it is not the time.
+    /// What this kind's hook prints so that `text` gets into the agent's context; `asked` is what the program wrote to the
+    /// hook's standard input. `None` if this is not the time for it.
     fn hook_answer(&self, _asked: &str, text: &str) -> Option<String> {
         Some(text.to_owned())
     }
 
-    /// For a hook whose words are put into every request and should stay the same, letter for letter, until the next compaction:
-    /// what the request tells of the last one. Nothing for hooks that run once per compaction.
+    /// For a hook whose output is put into every request and should stay identical until the next compaction: what the
+    /// request shows of the last one. `None` for hooks that run once per compaction.
     fn hook_compaction(&self, _asked: &str) -> Option<Compaction> {
         None
     }
@@ -437,17 +442,17 @@ pub trait Adapter: Send + Sync {
         None
     }
 
-    /// The ladder that stops it and leaves nothing behind.
+    /// The steps that stop it and leave nothing behind.
     fn ladder(&self, grace_ms: u64) -> Vec<Rung> {
         ladder(grace_ms)
     }
 
-    /// The program that a found one would start, where that is a script.
+    /// The program that `found` would start, if `found` is a script.
     fn native(&self, found: PathBuf) -> PathBuf {
         found
     }
 
-    /// How it is logged in, in words, without a secret; nothing where no login was found.
+    /// How it is logged in, in words, without a secret; `None` if no login was found.
     fn login(&self, _place: &Place<'_>) -> Option<String> {
         None
     }
@@ -464,12 +469,12 @@ pub trait Adapter: Send + Sync {
     }
 }
 
-/// The ladder of any program: asked, told, then ended with its whole tree.
+/// The stop steps for any program: interrupted, terminated, then killed with its whole process tree.
 pub fn ladder(grace_ms: u64) -> Vec<Rung> {
     vec![Rung { signal: StopSignal::Int, grace_ms }, Rung { signal: StopSignal::Term, grace_ms }]
 }
 
-/// Finds a program: a path as it is, a bare name on the `PATH` that the agent will have.
+/// Finds a program: a path is used as it is, a bare name is searched on the `PATH` that the agent will have.
 pub fn find_program(place: &Place<'_>, name: &str) -> Option<PathBuf> {
     if name.contains('/') {
         let path = place.workspace.join(name);

@@ -1,9 +1,9 @@
-//! Telling a person: by a command, on the desktop, through a webhook. Owns the channels and their bounds; when a person is
-//! told is decided in the core, and what `run` prints is left to the views.
+//! Alerting a person: by a command, on the desktop, through a webhook. Owns the channels and their bounds; when a person is
+//! alerted is decided in the core, and what `run` prints is left to the views.
 //!
-//! Nothing in here can harm a run: every channel works beside the driver, with a bounded queue, bounded tries and bounded
-//! time, and what cannot be delivered is complained about once. Alerts are not kept for a next start: they would be told
-//! again and again, and `rekindle status` shows what they were about.
+//! Nothing in here can harm a run: every channel runs beside the driver, with a bounded queue, bounded retries and bounded
+//! time, and an alert that cannot be delivered is complained about once. Alerts are not kept for the next start: they would
+//! be repeated again and again, and `rekindle status` shows what they were about.
 
 mod desktop;
 pub mod phone;
@@ -24,13 +24,13 @@ use rekindle_core::time::Time;
 pub use desktop::Session;
 pub use phone::{PausedFromPhone, Phone};
 
-/// Alerts that may wait for one channel: more at once are not read by anybody.
+/// Alerts that may wait for one channel: nobody reads more at once.
 const QUEUE: usize = 64;
 
-/// Between two looks for replies from a phone: the public ntfy server allows one every five seconds.
+/// Between two polls for replies from a phone: the public ntfy server allows one every five seconds.
 pub const POLL_MS: u64 = 10_000;
 
-/// How long the end of a coordinator waits for alerts that are still under way.
+/// How long a coordinator that ends waits for alerts that are still being sent.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
 /// Complaints that are kept until a view takes them; there are few channels.
@@ -38,7 +38,7 @@ const COMPLAINTS: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A person has to do something: answer, or see to what failed.
+    /// A person has to do something: answer, or deal with a failure.
     NeedsYou,
     Finished,
 }
@@ -52,11 +52,11 @@ impl Kind {
     }
 }
 
-/// Where the end of a run is told.
+/// Where the end of a run is announced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Finished {
     Off,
-    /// Where the person sits: the bell and the desktop.
+    /// Where the person is: the bell and the desktop.
     #[default]
     Local,
     All,
@@ -66,7 +66,7 @@ impl Finished {
     /// The choices, as they are written in a configuration.
     pub const NAMES: [&str; 3] = ["off", "local", "all"];
 
-    /// The choice of a name; what is none of them is the usual one.
+    /// The choice with this name; the default for any other name.
     pub fn named(name: &str) -> Self {
         match name {
             "off" => Self::Off,
@@ -86,41 +86,41 @@ pub struct Alert {
     pub plan: String,
     /// The task, if it is about one.
     pub task: Option<TaskId>,
-    /// The question, if it is one that a phone is asked too.
+    /// The question, if phones are asked it too.
     pub question: Option<QuestionId>,
-    /// What its agent printed last, an error first, where it failed.
+    /// What its agent printed last, errors first, if it failed.
     pub evidence: Vec<String>,
     pub time: Time,
 }
 
 #[derive(Clone, Debug)]
 pub struct Channels {
-    /// A command that gets the text as its last argument; empty: none.
+    /// A command that gets the text as its last argument; empty means none.
     pub command: Vec<String>,
     /// A URL that gets the alert as JSON.
     pub webhook: Option<String>,
-    /// The desktop, where there is one.
+    /// The desktop, if there is one.
     pub desktop: bool,
     /// Phones that questions and alerts go to.
     pub phones: Vec<Phone>,
-    /// Whether a person may pause, resume and ask for the status from there.
+    /// Whether a person may pause, resume and ask for the status from a phone.
     pub control: bool,
-    /// How often replies are looked for, while any are awaited.
+    /// How often replies are polled for while any are expected.
     pub poll_ms: u64,
-    /// Whether the run was paused from there.
+    /// Whether the run was paused from a phone.
     pub paused: PausedFromPhone,
     /// The terminal's bell, which is left to the views.
     pub bell: bool,
-    /// Whether a person is told when one is needed.
+    /// Whether a person is alerted when one is needed.
     pub needs_you: bool,
-    /// Where the end of a run is told.
+    /// Where the end of a run is announced.
     pub finished: Finished,
     /// Where channels that do not work are complained about.
     pub complaints: Complaints,
 }
 
 impl Default for Channels {
-    /// No channel; whatever there is to tell would go through one.
+    /// No channel, but every kind of alert that one would carry by default.
     fn default() -> Self {
         Self {
             command: Vec::new(),
@@ -161,7 +161,7 @@ impl Channels {
     }
 }
 
-/// What does not work, said once each, until somebody shows it.
+/// What does not work, each reported once; kept until a view shows it.
 #[derive(Clone, Debug, Default)]
 pub struct Complaints(Arc<Mutex<Said>>);
 
@@ -181,13 +181,13 @@ impl Complaints {
         }
     }
 
-    /// What nobody has shown yet.
+    /// Complaints that have not been shown yet.
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).waiting)
     }
 }
 
-/// The channels in use. Dropped, it gives those that are still telling a moment to finish.
+/// The channels in use. When dropped, it gives alerts that are still being sent a moment to finish.
 #[derive(Debug)]
 pub struct Alerts {
     queues: Vec<Queue>,
@@ -198,14 +198,14 @@ pub struct Alerts {
 struct Queue {
     channel: &'static str,
     alerts: SyncSender<Alert>,
-    /// Carries nothing: once it is dropped, waits are over.
+    /// Carries nothing: dropping it ends all waits.
     _end: SyncSender<()>,
-    /// Carries nothing: it ends with the thread.
+    /// Carries nothing: it closes when the thread ends.
     through: Receiver<()>,
 }
 
 impl Alerts {
-    /// Starts what the channels need. A channel that cannot be started is complained about.
+    /// Starts the threads that the channels need. A channel that cannot be started is complained about.
     pub fn start(channels: &Channels, session: &Session) -> Self {
         let complaints = channels.complaints.clone();
         let mut queues = Vec::new();
@@ -256,7 +256,7 @@ impl Alerts {
         Self { queues, complaints }
     }
 
-    /// Tells a person through every channel, beside the caller.
+    /// Alerts a person through every channel, without blocking the caller.
     pub fn tell(&self, alert: &Alert) {
         for queue in &self.queues {
             if queue.alerts.try_send(alert.clone()).is_err() {
@@ -275,7 +275,8 @@ impl Drop for Alerts {
     }
 }
 
-/// A thread that takes alerts one by one. `None` when there is none to be had: then nobody is told, and nothing else changes.
+/// A thread that takes alerts one by one. `None` if no thread can be started: then nobody is alerted, and nothing else
+/// changes.
 fn queue(channel: &'static str, mut tell: impl FnMut(&Alert, &Receiver<()>) + Send + 'static) -> Option<Queue> {
     let (alerts, waiting) = sync_channel::<Alert>(QUEUE);
     let (at_work, through) = sync_channel::<()>(1);
@@ -290,7 +291,7 @@ fn queue(channel: &'static str, mut tell: impl FnMut(&Alert, &Receiver<()>) + Se
     Some(Queue { channel, alerts, _end: end, through })
 }
 
-/// Waits before another try, but not beyond the end: then the last tries are made at once. Always says to continue.
+/// Waits before a retry, but not beyond the end: then the last retries are made at once. Always says to continue.
 fn wait_for(end: &Receiver<()>, wait: Duration) -> bool {
     let _nothing_is_sent = end.recv_timeout(wait);
     true
@@ -311,7 +312,7 @@ fn told_by(words: &[String], alert: &Alert) -> Command {
     command
 }
 
-/// Starts a program that tells a person; its end is waited for beside everything else.
+/// Starts a program that alerts a person; a separate thread waits for its end.
 fn run(channel: &'static str, mut command: Command, complaints: &Complaints) {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let child = match command.spawn() {
@@ -329,6 +330,6 @@ fn run(channel: &'static str, mut command: Command, complaints: &Complaints) {
             complaints.add(channel, &format!("its program ended with {status}"));
         }
     };
-    // Without a thread it is waited for by nobody, and told all the same.
+    // Without a thread nothing waits for its end, but the person is still alerted.
     let _not_waited_for = std::thread::Builder::new().name("alert-wait".to_owned()).spawn(move || wait(child));
 }

@@ -1,5 +1,5 @@
-//! The calendar in the person's zone: which day it is, and whether these are hours in which nothing new starts. What follows from
-//! it is decided in the core.
+//! The calendar in the person's time zone: which day it is, and whether these are hours in which nothing new starts. The
+//! consequences are decided in the core.
 
 use jiff::civil::{Date, Time as CivilTime, Weekday};
 use jiff::tz::TimeZone;
@@ -13,7 +13,7 @@ pub const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 /// Hours in which nothing new starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuietHours {
-    /// Hour and minute; an end before the beginning is one of the next day.
+    /// Hour and minute; an end before the start is on the next day.
     pub from: (i8, i8),
     pub to: (i8, i8),
     /// The days on which they begin, from Monday.
@@ -25,7 +25,7 @@ impl QuietHours {
         usize::try_from(day.to_monday_zero_offset()).is_ok_and(|at| self.days[at])
     }
 
-    /// When they end, while they last.
+    /// When the current quiet hours end.
     fn until(&self, now: &Zoned) -> Option<Zoned> {
         let of = |(hour, minute)| CivilTime::new(hour, minute, 0, 0).ok();
         let (from, to, today, time) = (of(self.from)?, of(self.to)?, now.date(), now.time());

@@ -1,30 +1,31 @@
-//! What an agent or a check may take of this machine: its own caps, else those for all, else what is sane here.
+//! How much of this machine an agent or a check may use: its own caps, else those for all, else sensible defaults for this
+//! machine.
 
 use rekindle_shim::caps::Caps;
 pub use rekindle_shim::caps::{By, Held, standing};
 
 use rekindle_shim::bundle::ExitRecord;
 
-/// Quarters of the machine's memory that one agent may take when nothing is said: a hog is ended while the rest of the fleet and
-/// the desktop still have the last one, and no ordinary build comes near it. Swap is not counted.
+/// Quarters of the machine's memory that one agent may use by default: a memory hog is ended while the rest of the fleet and
+/// the desktop still have the last quarter, and no ordinary build comes near it. Swap is not counted.
 const AUTO_QUARTERS: u64 = 3;
 
-/// Processes and threads when nothing is said. A parallel build on a large machine has some hundred, browsers and test runners
-/// beside it some hundred more; a fork bomb meets it within a second, and eight of them fit into the smallest usual
+/// Default number of processes and threads. A parallel build on a large machine has a few hundred, browsers and test runners
+/// beside it a few hundred more; a fork bomb reaches it within a second, and eight of them fit into the smallest usual
 /// `kernel.pid_max` of 32,768.
 pub const PROCESSES_MAX: u64 = 4_096;
 
 /// A cap on memory as it is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Memory {
-    /// A share of what the machine has, where a cgroup can hold it.
+    /// A share of the machine's memory, if a cgroup can enforce it.
     #[default]
     Auto,
     None,
     Bytes(u64),
 }
 
-/// What every agent may take that says nothing else.
+/// What an agent may use if it sets nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Defaults {
     pub memory_max: Memory,
@@ -38,12 +39,12 @@ impl Default for Defaults {
 }
 
 impl Defaults {
-    /// What a check may take: as much as an agent that says nothing else.
+    /// What a check may use: as much as an agent that sets nothing else.
     pub fn for_checks(&self) -> Caps {
         self.or_own(None, None)
     }
 
-    /// What a program may take, by its own caps where it has any.
+    /// What a program may use: its own caps if it has any.
     pub fn or_own(&self, memory_max: Option<Memory>, processes_max: Option<u64>) -> Caps {
         let memory = memory_max.unwrap_or(self.memory_max);
         let (memory_max, memory_named) = match memory {
@@ -55,7 +56,8 @@ impl Defaults {
     }
 }
 
-/// Which cap a check met, with what to change; nothing where it met none. One that passed all the same has nothing to explain.
+/// Which cap a check reached, with what to change; `None` if it reached none. A check that passed all the same needs no
+/// explanation.
 pub(crate) fn met(record: &ExitRecord) -> Option<String> {
     if record.code == Some(0) {
         return None;
@@ -78,7 +80,7 @@ pub(crate) fn met(record: &ExitRecord) -> Option<String> {
     memory.or(processes)
 }
 
-/// What the machine has, where it tells.
+/// The machine's memory, if the system reports it.
 fn total_memory() -> Option<u64> {
     let table = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = table.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;

@@ -1,8 +1,10 @@
-//! Emptying the rooms of runs that are over: what is left of each, what may go by `core::retention`, and removing it.
+//! Cleans up after runs that are over: what is left of each, what may be removed according to `core::retention`, and
+//! removing it.
 //!
-//! Nothing of a run in flight is touched, nothing that is not proven to be rekindle's, and no work that is nowhere else. Every step
-//! can be cut short and given again. Only what no view reads goes before it is on record (bundles: their lines are in the store);
-//! the rest follows the record, so that a view says that something was removed and not that it never was.
+//! Nothing of a run in flight is touched, nothing that is not proven to be rekindle's, and no work that exists nowhere else.
+//! Every step can be interrupted and repeated. Only what no view reads is removed before it is on record (bundles: their
+//! lines are in the store); the rest follows the record, so that a view says that something was removed and not that it
+//! never existed.
 
 mod alone;
 mod background;
@@ -33,13 +35,13 @@ pub use reserve::{give_back, take};
 pub use survey::{CLEANED, Left, Survey, cleaned, recorded};
 pub use tree::{Refused, Use};
 
-/// What is to be done about one run.
+/// What will be removed of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
     pub run: String,
-    /// What goes and is still there.
+    /// What will be removed and still exists.
     pub parts: Vec<Part>,
-    /// What it frees in the state directory, log lines not counted.
+    /// What that frees in the state directory, not counting log lines.
     pub bytes: u64,
     /// Why the rest stays.
     pub output: Option<Kept>,
@@ -47,7 +49,7 @@ pub struct Item {
     pub discarded: bool,
 }
 
-/// What is to be done in all.
+/// Everything that will be removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// Every run, oldest first.
@@ -67,7 +69,7 @@ impl Plan {
     }
 }
 
-/// Decides what goes. Copies that belong to no run go by their age alone.
+/// Decides what is removed. Copies that belong to no run are removed by age alone.
 pub fn plan(survey: &Survey, rules: &Rules, now: Time) -> Plan {
     let found: Vec<retention::Found> = survey.runs.iter().map(|left| left.found.clone()).collect();
     let verdicts = retention::decide(rules, now, &found, survey.bytes);
@@ -89,18 +91,19 @@ pub fn plan(survey: &Survey, rules: &Rules, now: Time) -> Plan {
     Plan { items: items.collect(), copies: copies::find(&survey.state_dir, before, &survey.ended_attempts()) }
 }
 
-/// Removes copies that belong to no run, without a store: on a full disk that makes the room to open it. Returns what was freed.
+/// Removes copies that belong to no run, without a store: on a full disk this makes the room to open it. Returns the bytes
+/// freed.
 pub fn remove_spare_copies(state_dir: &Path, before: Time) -> u64 {
     copies::remove(&copies::find(state_dir, before, &std::collections::BTreeSet::new())).bytes
 }
 
-/// Who carries out what has to go through the store.
+/// Carries out what must go through the store.
 pub trait Hand {
-    /// Puts down what goes; it is durable when this returns.
+    /// Records what is removed; the record is durable when this returns.
     fn record(&mut self, cleaned: Cleaned) -> Result<(), String>;
-    /// Removes some log lines of an attempt; none means that none is left, or that somebody else removes them.
+    /// Removes some log lines of an attempt; none removed means that none is left, or that another process removes them.
     fn remove_lines(&mut self, attempt: u64) -> Result<RemovedLines, String>;
-    /// Whether to go on: one that has to leave lets the rest for the next time.
+    /// Whether to continue; if the process has to leave, the rest is done next time.
     fn goes_on(&mut self) -> bool;
 }
 
@@ -153,7 +156,8 @@ pub fn carry_out(survey: &Survey, plan: &Plan, hand: &mut dyn Hand) -> Report {
     report
 }
 
-/// Removes copies that belong to no run. They are on record afterwards: no view reads them, and a full disk takes no record before.
+/// Removes copies that belong to no run. They are recorded afterwards: no view reads them, and a full disk cannot take a
+/// record before.
 fn remove_copies(plan: &Plan, hand: &mut dyn Hand, report: &mut Report) {
     let gone = copies::remove(&plan.copies);
     report.copies = gone.bytes;
@@ -235,7 +239,7 @@ fn refuse_kept(retired: &Retired, refused: &mut Vec<Refused>) {
     refused.extend(retired.kept.iter().map(|why| Refused::new(Path::new(""), why.as_str())));
 }
 
-/// Where a project's things are.
+/// Where a project's directories are.
 #[derive(Clone, Debug)]
 pub struct Place {
     pub state_dir: PathBuf,

@@ -1,9 +1,9 @@
-//! The one place that asks what time it is.
+//! The one place that reads the clock.
 //!
-//! The coordinator's clock is anchored once to the wall and then follows the time since boot, which counts suspension and
-//! never jumps: a changed wall clock moves no timer. Over a restart within one boot the anchor is carried on. How long the
-//! machine slept and how far the wall is ahead is told beside it: limits on agents count the time awake, and what a provider
-//! names by the wall is compared with the wall.
+//! The coordinator's clock is anchored once to the wall clock and then follows the time since boot, which includes
+//! suspension and never jumps: changing the wall clock moves no timer. Across a restart within one boot the anchor is kept.
+//! How long the machine slept and how far the wall clock is ahead is reported beside it: limits on agents count the time
+//! awake, and wall-clock times named by a provider are compared with the wall clock.
 
 use rekindle_core::event::ClockSeen;
 use rekindle_core::state::Coordinator;
@@ -18,7 +18,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock for a state whose newest event is `last` old and whose last coordinator is known.
+    /// A clock for a state whose newest event is from `last` and whose last coordinator is known.
     pub fn starting_after(last: Time, coordinator: Option<&Coordinator>) -> Self {
         let boottime_ms = boottime_ms();
         let carried = coordinator.filter(|found| {
@@ -35,7 +35,7 @@ impl Clock {
         self.anchor.plus_ms(boottime_ms().saturating_sub(self.anchor_boottime_ms))
     }
 
-    /// What the machine's clocks say beside this one.
+    /// The machine's other clocks.
     pub fn seen(&self) -> ClockSeen {
         let wall_ahead_ms = wall().0.saturating_sub(self.now().0);
         ClockSeen { boot_id: boot_id(), slept_ms: slept_ms(), wall_ahead_ms }
@@ -48,7 +48,7 @@ pub fn wall() -> Time {
     Time(now.tv_sec.saturating_mul(1000).saturating_add(now.tv_nsec / 1_000_000))
 }
 
-/// Milliseconds since the machine was started, suspension included.
+/// Milliseconds since boot, including suspension.
 pub fn boottime_ms() -> u64 {
     #[cfg(target_os = "linux")]
     let id = ClockId::Boottime;
@@ -57,7 +57,7 @@ pub fn boottime_ms() -> u64 {
     millis(id)
 }
 
-/// How long the machine has slept since it was started.
+/// How long the machine has been suspended since boot.
 pub fn slept_ms() -> u64 {
     let awake_ms = millis(ClockId::Monotonic);
     boottime_ms().saturating_sub(awake_ms)
@@ -69,6 +69,6 @@ fn millis(id: ClockId) -> u64 {
 }
 
 pub fn boot_id() -> String {
-    // Without one, nothing can be told over a restart: every start then counts as another boot.
+    // Without a boot id, boots cannot be compared across a restart: every start then counts as another boot.
     rekindle_shim::boot_id().unwrap_or_default()
 }

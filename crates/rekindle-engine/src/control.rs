@@ -1,7 +1,7 @@
-//! The the control socket: a Unix socket in the state directory through which agents report and operators order.
+//! The control socket: a Unix socket in the state directory through which agents report and operators give orders.
 //!
-//! One JSON object a line, one answer a request. Who may say what is decided here (tokens, peers); what follows from it is
-//! decided in the core.
+//! One JSON object per line, one response per request. Who may say what is decided here (tokens, peers); the consequences
+//! are decided in the core.
 
 pub mod server;
 pub mod wire;
@@ -13,9 +13,9 @@ pub type Answerer = Box<dyn FnOnce(Response) + Send>;
 
 /// A call through the control socket.
 pub struct Called {
-    /// The agent's token; none means the operator.
+    /// The agent's token; `None` means the operator.
     pub token: Option<String>,
-    /// The caller's process and its ancestors, where the operating system told.
+    /// The caller's process and its ancestors, if the operating system reported them.
     pub ancestors: Vec<u32>,
     pub call: Request,
     pub reply: Answerer,

@@ -1,7 +1,7 @@
-//! One coordinator process: takes the lock, opens the store, takes the run over and drives it until it is over or paused.
+//! One coordinator process: takes the lock, opens the store, takes over the run and drives it until it is over or paused.
 //!
-//! What it does in a turn stands in `turn`, for any world; here it waits for real, for messages and for a store that refuses. It
-//! shows nothing; views read the store.
+//! What it does in a turn is in `turn`, for any world; here it does the real waiting, for messages and for a store that
+//! refuses. It shows nothing; views read the store.
 
 mod house;
 mod room;
@@ -53,38 +53,38 @@ const QUEUE: usize = 1_024;
 /// whatever is in it, and with a hundred agents a line comes every few milliseconds: below 20 ms nobody sees the wait.
 const OUTPUT_WINDOW_MS: u64 = 15;
 
-/// Left in the state directory when damage was seen: the next start then checks everything, whatever its size.
+/// A file in the state directory that says that damage was seen: the next start then checks everything, whatever its size.
 const SUSPECT: &str = "suspect";
 
 pub struct Setup {
     pub dir: StateDir,
     pub workspace: PathBuf,
-    /// Whether agents work apart.
+    /// Whether agents work in isolation.
     pub isolation: Isolation,
     pub limits: Limits,
-    /// What `[agents.NAME]` stand for.
+    /// What each `[agents.NAME]` stands for.
     pub programs: Programs,
     /// Lines of the previous agent's output in a brief.
     pub log_context_lines: usize,
     /// Largest prompt.
     pub brief_budget_bytes: usize,
-    /// Prompts in the user's own words, by role.
+    /// The user's own prompts, by role.
     pub prompts: BTreeMap<Role, String>,
     /// Where the files for people go.
     pub files_dir: PathBuf,
     /// A new run, unless an unfinished one continues.
     pub new_run: Option<Input>,
-    /// Whose lock this is, for whoever meets it.
+    /// The plan that the lock names as its owner, for another process that finds it.
     pub plan_path: PathBuf,
     /// A person said to continue although events of attempts were lost.
     pub forget_lost: bool,
-    /// The state directory, where it had to be opened before it could be read.
+    /// The state directory, if it had to be opened before it could be read.
     pub opened: Option<Opened>,
-    /// What is removed of earlier runs beside this one; nothing where only a person cleans.
+    /// What is removed of earlier runs during this one; `None` if only a person cleans.
     pub retention: Option<Rules>,
 }
 
-/// A state directory that is held and whose store is open and whole, before anything is decided about its run.
+/// A state directory that is locked and whose store is open and intact, before anything is decided about its run.
 pub struct Opened {
     lock: state_dir::CoordinatorLock,
     store: SqliteStore,
@@ -94,8 +94,8 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// Takes the lock, opens the store (repairing it where needed) and loads the state. Fails when another coordinator
-    /// holds the state, or it cannot be used.
+    /// Takes the lock, opens the store (repairing it if needed) and loads the state. Fails if another coordinator holds the
+    /// state, or it cannot be used.
     pub fn new(dir: &StateDir, plan_path: &Path) -> Result<Self, Error> {
         let wall = clock::wall();
         let owner = state_dir::Owner::this_process(wall.0, &plan_path.to_string_lossy());
@@ -103,7 +103,7 @@ impl Opened {
         let suspect = dir.path().join(SUSPECT);
         let options = store::Options { now_ms: wall.0, whole_check: suspect.exists() };
         let (store, report) = SqliteStore::open(dir, options)?;
-        // Checked whole, and repaired where that was needed: no longer suspect.
+        // Checked completely, and repaired if that was needed: no longer suspect.
         let _not_there = std::fs::remove_file(&suspect);
         let (state, last_seq) = driver::load(&store)?;
         Ok(Self { lock, store, report, state, last_seq })
@@ -131,10 +131,10 @@ pub enum Error {
     Deleted(PathBuf),
     #[error("{0}")]
     Refused(String),
-    /// Bundles exist of attempts that the log does not know: a person has to say what is to become of that.
+    /// There are bundles of attempts that the log does not know: a person has to decide what happens to them.
     #[error("{0}")]
     AttemptsLost(Lost),
-    /// It was told to leave while the store refused: what was decided last is not written, and agents continue.
+    /// It was told to leave while the store refused writes: the last decisions are not written, and agents continue.
     #[error("the state cannot be written: {0}")]
     Unwritten(store::Error),
 }
@@ -158,15 +158,15 @@ pub struct Coordinator {
     last_output: Time,
     made: Option<WorkBranch>,
     urgent: Urgent,
-    /// What a person was last told about a store that refuses.
+    /// What a person was last told about a store that refuses writes.
     told: Option<Notice>,
-    /// After the messages, which it sends, and before the lock, under which it writes.
+    /// Declared after the messages, which it sends, and before the lock, under which it writes.
     _cleaning: Background,
     lock: state_dir::CoordinatorLock,
 }
 
 impl Coordinator {
-    /// Opens the state, unless that is done, and takes its run over. Fails when another coordinator holds the state, or
+    /// Opens the state, unless it is open already, and takes over its run. Fails if another coordinator holds the state, or
     /// it cannot be used.
     pub fn open(mut setup: Setup) -> Result<Self, Error> {
         descriptors::raise();
@@ -239,34 +239,34 @@ impl Coordinator {
         })
     }
 
-    /// What opening the store came to.
+    /// The outcome of opening the store.
     pub fn report(&self) -> &OpenReport {
         &self.report
     }
 
-    /// The branch that accepted work goes to, where it was made just now.
+    /// The branch that accepted work goes to, if it was created by this start.
     pub fn branch_made(&self) -> Option<&WorkBranch> {
         self.made.as_ref()
     }
 
-    /// The way to speak to the running coordinator.
+    /// A sender of messages to the running coordinator.
     pub fn sender(&self) -> SyncSender<Message> {
         self.sender.clone()
     }
 
-    /// The way for signals, which is never full.
+    /// A sender for signals, which is never full.
     pub fn urgent(&self) -> Urgent {
         self.urgent.clone()
     }
 
-    /// Who is told what the log cannot tell.
+    /// Sets who receives the notices that the log cannot hold.
     pub fn telling(mut self, teller: Teller) -> Self {
         self.turns.house().teller = Some(teller);
         self
     }
 
-    /// Drives the run until it is over or paused, and says how it stands then. Fails when the store refuses for a
-    /// reason that does not pass. Agents continue; the next coordinator adopts them.
+    /// Drives the run until it is over or paused, and returns its phase. Fails if the store refuses for a permanent reason.
+    /// Agents continue; the next coordinator adopts them.
     pub fn drive(mut self) -> Result<RunPhase, Error> {
         loop {
             let arrived = match std::mem::replace(&mut self.next, Next::Wait(Time(0))) {
@@ -285,14 +285,14 @@ impl Coordinator {
                 }
             };
             if self.lock.is_lost() {
-                // Whatever stands at its path now is another coordinator's. The shims notice by themselves.
+                // Whatever is at its path now belongs to another coordinator. The shims notice this on their own.
                 return Err(Error::Deleted(self.turns.house().state_dir.clone()));
             }
             self.next = self.turns.turn(arrived)?;
         }
     }
 
-    /// Waits for what happens next. Output alone is let grow for a moment.
+    /// Waits for the next messages. Output alone is collected for a moment.
     fn gather(&mut self, until: Time) -> Arrived {
         let mut arrived = Arrived::default();
         self.urgent.take().into_iter().for_each(|reason| arrived.push(Message::Pause(reason)));
@@ -303,7 +303,7 @@ impl Coordinator {
             if arrived.is_full() {
                 break;
             }
-            // Where something is due already, output is not waited for either.
+            // If something is already due, there is no waiting for more output either.
             let more = |arrived| if wait_ms > 0 { self.wait_for_more_output(arrived) } else { None };
             next = self.messages.try_recv().ok().or_else(|| more(&arrived));
         }
@@ -322,7 +322,7 @@ impl Coordinator {
     }
 }
 
-/// Checks a store that is too large to be checked whole at the start, beside the work.
+/// Checks a store that is too large to be checked completely at the start, in the background.
 fn verify_beside(store: &Arc<SqliteStore>, dir: &StateDir, messages: &SyncSender<Message>) {
     let (store, dir, messages) = (Arc::clone(store), dir.path().to_owned(), messages.clone());
     let verify = move || {
@@ -336,7 +336,7 @@ fn verify_beside(store: &Arc<SqliteStore>, dir: &StateDir, messages: &SyncSender
     let _unchecked = std::thread::Builder::new().name("verify".to_owned()).spawn(verify);
 }
 
-/// What the driver needs to know of it.
+/// The driver's settings from the setup.
 fn settings_of(setup: &Setup, slug: &str) -> Settings {
     Settings {
         log_context_lines: setup.log_context_lines,
@@ -347,7 +347,7 @@ fn settings_of(setup: &Setup, slug: &str) -> Settings {
     }
 }
 
-/// What is secret: what the operator has, what agents are given of their own, and where alerts go.
+/// What is secret: the operator's secrets, those given to agents, and where alerts go.
 fn redactor(programs: &Programs) -> Redactor {
     let given = programs.agents.values().flat_map(|program| program.env.clone());
     let environment = std::env::vars_os()

@@ -1,6 +1,6 @@
-//! How many descriptors this process may have open. A coordinator raises the soft limit to the hard one: every agent that waits
-//! for a person holds a connection, and the usual soft limit of 1024 is a small fleet. Agents get the original limit back from
-//! their shims.
+//! How many file descriptors this process may have open. A coordinator raises the soft limit to the hard one: every agent
+//! that waits for a person holds a connection, and the usual soft limit of 1024 only suffices for a small fleet. Agents get
+//! the original limit back from their shims.
 
 use std::sync::OnceLock;
 
@@ -16,12 +16,12 @@ pub fn raise() {
     ORIGINAL.get_or_init(|| {
         let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
         let raised = Rlimit { current: maximum, maximum };
-        // One that cannot be raised is lived with: callers are bounded by what there is.
+        // If it cannot be raised, the current limit must do: callers are bounded by it.
         (current != maximum && setrlimit(Resource::Nofile, raised).is_ok()).then_some(current).flatten()
     });
 }
 
-/// The soft limit before it was raised; nothing where it was not.
+/// The soft limit before it was raised; `None` if it was not raised.
 pub fn original() -> Option<u64> {
     ORIGINAL.get().copied().flatten()
 }

@@ -1,7 +1,7 @@
-//! The loop that carries decisions out: gather what happened, decide, make it durable, act, answer.
+//! The loop that carries out decisions: gather what happened, decide, make it durable, act, answer.
 //!
-//! It routes. What to do is decided in the core; how it is done is the world's business; what must be kept is the store's.
-//! Nothing acts before its events are durable, and after a crash everything outstanding is derived from the state.
+//! It only routes. What to do is decided in the core; how it is done is left to the world; what must be kept is left to the
+//! store. Nothing acts before its events are durable, and after a crash everything outstanding is derived from the state.
 
 mod act;
 mod answer;
@@ -46,7 +46,7 @@ pub use load::{LoadError, decode, load, stored_head};
 pub use phones::open_questions;
 pub use rows::{all_rows, rows_from_log, touched_rows};
 
-/// Sleep or a step of the wall that is worth an event: two readings of one clock lie further apart than a millisecond.
+/// A suspension or a wall clock step that is worth an event: two readings of one clock differ by more than a millisecond.
 const CLOCK_STEP_MS: u64 = 1_000;
 
 /// What the driver needs to know besides the plan and the limits.
@@ -57,9 +57,9 @@ pub struct Settings {
     /// Largest prompt.
     pub brief_budget_bytes: usize,
     pub workspace: String,
-    /// Where `build-status--{slug}.md` lies.
+    /// Where `build-status--{slug}.md` is.
     pub build_status_path: String,
-    /// Prompts in the user's own words, by role.
+    /// The user's own prompts, by role.
     pub prompts: BTreeMap<Role, String>,
 }
 
@@ -88,7 +88,7 @@ impl Pending {
     }
 }
 
-/// When time next changes something, and what that was derived from besides the state.
+/// The next time at which anything changes, and what it was derived from besides the state.
 struct Timers {
     decisions: u64,
     ending: BTreeSet<AttemptId>,
@@ -106,34 +106,35 @@ pub struct Driver<W: World> {
     world: W,
     state: State,
     last_seq: u64,
-    /// When something was last decided: what was due then has had its turn.
+    /// The time of the last decision: what was due then has been handled.
     decided_at: Time,
-    /// How often something was decided: what follows from the state alone is the same as long as this is.
+    /// The number of decisions so far: anything derived from the state alone stays valid while this is unchanged.
     decisions: u64,
     timers: Option<Timers>,
     pending: Pending,
-    /// What happened and was not yet handled, because the store refused in the middle.
+    /// Messages that were not yet handled, because the store refused in the middle.
     waiting: VecDeque<Message>,
     spools: BTreeMap<AttemptId, spools::Spools>,
     waiters: Vec<Waiter>,
     more_to_read: BTreeSet<AttemptId>,
     /// Attempts whose process is gone and whose output is not yet read to its end.
     ending: BTreeSet<AttemptId>,
-    /// Attempts that an earlier coordinator may have started, and when they are looked at again: until that is known they are not started.
+    /// Attempts that an earlier coordinator may have started, and when they are checked again: they are not started until
+    /// that is known.
     unknown: BTreeMap<AttemptId, gather::NextLook>,
-    /// Attempts whose output could not be read, and when that is tried again.
+    /// Attempts whose output could not be read, and when that is retried.
     unreadable: BTreeMap<AttemptId, spools::Unreadable>,
-    /// Merges under way: none is begun twice at a time.
+    /// Merges in progress: none is started twice at a time.
     merging: BTreeSet<(TaskId, Epoch)>,
     /// Claims that the machine has no room to prove, and since when.
     unprovable: BTreeMap<(TaskId, Epoch), Time>,
     heard_from: BTreeMap<AttemptId, Time>,
-    /// What rekindle itself says in the prompts of attempts that are being started.
+    /// Bytes that rekindle itself adds to the prompts of attempts that are being started.
     own_bytes: BTreeMap<AttemptId, u64>,
     reminders: i64,
-    /// How many compactions of an attempt its notices were for.
+    /// The number of compactions of an attempt that notices were given for.
     noticed: BTreeMap<AttemptId, u32>,
-    /// Effects are left to what is outstanding once the state is taken over.
+    /// Effects are not performed now; they are derived as outstanding after the state is taken over.
     taking_over: bool,
     events_since_snapshot: usize,
     /// Bytes of the newest state that this driver stored.
@@ -193,20 +194,20 @@ impl<W: World> Driver<W> {
         &mut self.world
     }
 
-    /// Takes what is to be put down before the state is taken over: a new run first of all.
+    /// Records what must come before the state is taken over: above all a new run.
     ///
-    /// The clocks are looked at by `start`: an agent whose time a changed clock brings must not be started before it is known
-    /// what became of every other.
+    /// `start` reads the clocks: an agent that becomes due because of a changed clock must not be started before the fate of
+    /// every other agent is known.
     pub fn request_run(&mut self, input: Input) -> Result<Reply, Error> {
         let reply = self.take(input);
         self.commit()?;
         Ok(reply)
     }
 
-    /// Takes the state over: finds out what became of every attempt, settles it, and does what is outstanding.
+    /// Takes over the state: finds out what happened to every attempt, settles it, and does what is outstanding.
     pub fn start(&mut self, pid: u32, limits: Limits, boot_id: String, boottime_ms: u64) -> Result<(), Error> {
-        // Events of earlier coordinators count: many short lives would otherwise never store a state, and every start
-        // would replay all of them.
+        // Events of earlier coordinators count: otherwise many short-lived coordinators would never store a state, and every
+        // start would replay all of the events.
         let stored = load::stored_state(&*self.store)?;
         self.events_since_snapshot = usize::try_from(self.last_seq.saturating_sub(stored)).unwrap_or(usize::MAX);
         self.rebuild_rows()?;
@@ -249,8 +250,8 @@ impl<W: World> Driver<W> {
         self.commit()
     }
 
-    /// Handles what happened, in order, and makes it durable in one go. Fails when the store refuses. Nothing is lost
-    /// by that: where it is worth trying, the same driver continues with what is left when it is called again, with more
+    /// Handles what happened, in order, and makes it durable in one transaction. Fails if the store refuses. Nothing is lost
+    /// by that: if a retry makes sense, the same driver continues with what is left when it is called again, with more
     /// messages or with none.
     pub fn handle(&mut self, messages: impl IntoIterator<Item = Message>) -> Result<(), Error> {
         self.look_at_clocks();
@@ -267,7 +268,7 @@ impl<W: World> Driver<W> {
         self.commit()
     }
 
-    /// Tells the core when the machine slept or its wall clock was set, before any limit strikes for it.
+    /// Tells the core when the machine was suspended or its wall clock was set, before any limit takes effect because of it.
     fn look_at_clocks(&mut self) {
         let Some(seen) = self.world.clocks().filter(|_| self.state.run.is_some()) else { return };
         let known = &self.state.clocks;
@@ -282,7 +283,8 @@ impl<W: World> Driver<W> {
         }
     }
 
-    /// Tells the core of another day and of quiet hours. Days are counted from the first coordinator on that has a budget for them.
+    /// Tells the core about a new day and about quiet hours. Days are counted from the first coordinator that has a budget
+    /// for them.
     fn calendar(&mut self, counts_days: bool) -> Option<Input> {
         self.state.run.as_ref()?;
         let mut seen = self.world.calendar()?;
@@ -293,14 +295,14 @@ impl<W: World> Driver<W> {
         (seen.date != known.date || seen.quiet_until != known.quiet_until).then_some(Input::CalendarSeen(seen))
     }
 
-    /// Lets due timers fire, but no limit of an attempt that has ended and is still being read.
+    /// Fires due timers, except limits of an attempt that has ended and whose output is still being read.
     pub fn pass_time(&mut self) -> Result<(), Error> {
         self.look_at_clocks();
         self.take(Input::TimePassedBut(self.ending.clone()));
         self.commit()
     }
 
-    /// The earliest moment at which `pass_time` would change anything; it may have come already.
+    /// The earliest time at which `pass_time` would change anything; it may be in the past.
     pub fn next_deadline(&mut self) -> Option<Time> {
         let same = |known: &&Timers| known.decisions == self.decisions && known.ending == self.ending;
         let next = match self.timers.as_ref().filter(same) {
@@ -319,7 +321,7 @@ impl<W: World> Driver<W> {
         self.state.run.as_ref().is_none_or(|run| matches!(run.phase, RunPhase::Finished(_) | RunPhase::Paused(_)))
     }
 
-    /// The place of the newest durable event.
+    /// The sequence number of the newest durable event.
     pub fn last_seq(&self) -> u64 {
         self.last_seq
     }
@@ -393,7 +395,7 @@ impl<W: World> Driver<W> {
             Message::Pressure { short } => {
                 self.take(Input::PressureSeen { short });
             }
-            // Nothing more is decided on it: agents continue, and the next coordinator repairs it first.
+            // Nothing more is decided on this store: agents continue, and the next coordinator repairs it first.
             Message::StoreDamaged { problem } => return Err(store::Error::Corrupt(problem).into()),
             Message::StatusAsked { reply } => reply(view::status_line(&self.state)),
             Message::PlanFileChanged { hash } => {

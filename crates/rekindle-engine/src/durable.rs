@@ -1,4 +1,4 @@
-//! Getting what others wrote onto the disk. Files of our own are synced where they are written (`rekindle_shim::atomic`, the
+//! Flushes to disk what others wrote. Files of our own are synced where they are written (`rekindle_shim::atomic`, the
 //! store); what agents and their gits wrote is synced here, a whole file system at a time, before anything is accepted.
 
 use std::collections::BTreeMap;
@@ -6,8 +6,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Writes everything of a path's file system to the disk and waits for it. An error of writing that nobody has seen yet is an
-/// error of this call. Fails when it cannot be opened, or the disk refused something.
+/// Writes everything on a path's file system to disk and waits for it. A write error that has not been reported yet is an
+/// error of this call. Fails if the path cannot be opened, or the disk refused something.
 pub fn sync(path: &Path) -> io::Result<()> {
     use rustix::fs::{Mode, OFlags};
     let opened = rustix::fs::open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
@@ -19,14 +19,14 @@ fn sync_of(opened: &std::os::fd::OwnedFd) -> io::Result<()> {
     Ok(rustix::fs::syncfs(opened)?)
 }
 
-/// Other systems know only all disks at once.
+/// Other systems can only sync all disks at once.
 #[cfg(not(target_os = "linux"))]
 fn sync_of(_opened: &std::os::fd::OwnedFd) -> io::Result<()> {
     rustix::fs::sync();
     Ok(())
 }
 
-/// The file systems that paths are on, each by one path. What is not there has none.
+/// The file systems that paths are on, each as one path. A path that does not exist has none.
 pub fn file_systems(paths: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
     let mut found = BTreeMap::new();
     for path in paths {

@@ -1,8 +1,8 @@
-//! What checks printed, kept in files beside the state and named by its hash. The state holds only the end of what failed:
-//! a state that held all of it would outgrow every commit.
+//! The output of checks, kept in files beside the state and named by its hash. The state holds only the end of failed
+//! output: a state that held all of it would outgrow every commit.
 //!
-//! It is evidence for people. Losing a file loses words and no decision, so nothing is synced, and the oldest go first when
-//! there are too many.
+//! It is evidence for people. Losing a file loses text but no decision, so nothing is synced, and the oldest files are
+//! removed first when there are too many.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -15,10 +15,10 @@ use rekindle_core::report::Evidence;
 /// The directory inside the state directory.
 const DIR: &str = "evidence";
 
-/// Bytes kept in all: thousands of long outputs, and little beside the spools of agents.
+/// Bytes kept in total: thousands of long outputs, and little compared to the spools of agents.
 const KEPT_BYTES: u64 = 256 * 1024 * 1024;
 
-/// Files kept in all: a directory of this size is still listed at once.
+/// Files kept in total: a directory of this size can still be listed at once.
 const KEPT_FILES: usize = 20_000;
 
 /// Largest file that is read back: no output of a check is longer.
@@ -34,7 +34,7 @@ const KEPT_QUARTERS: u64 = 3;
 #[derive(Debug)]
 pub struct Outputs {
     dir: PathBuf,
-    /// Files and bytes that are there; unknown until the first one is kept.
+    /// Number of files and bytes present; unknown until the first output is kept.
     there: Option<(usize, u64)>,
     most: (usize, u64),
 }
@@ -63,7 +63,7 @@ impl Outputs {
                 (found.len(), found.iter().map(|(_, bytes, _)| bytes).sum())
             }
         };
-        // Half a file after a crash is not taken for the output: its hash is another one.
+        // A partial file after a crash is not mistaken for the output: its hash differs.
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
         file.write_all(output.as_bytes())?;
         self.there = Some((files + 1, bytes + output.len() as u64));
@@ -104,9 +104,9 @@ impl Outputs {
     }
 }
 
-/// An output by its name, if it is still there and whole.
+/// An output by its name, if it still exists and is intact.
 pub fn read(state_dir: &Path, name: &str) -> Option<String> {
-    // A name comes out of the store: it must not lead anywhere else.
+    // A name comes from the store: it must not point anywhere else.
     let wanted = blake3::Hash::from_hex(name).ok()?;
     let file = std::fs::File::open(state_dir.join(DIR).join(wanted.to_hex().as_str())).ok()?;
     let mut bytes = Vec::new();
@@ -114,7 +114,7 @@ pub fn read(state_dir: &Path, name: &str) -> Option<String> {
     (blake3::hash(&bytes) == wanted).then(|| String::from_utf8(bytes).ok())?
 }
 
-/// Those of some outputs that are there, with their size.
+/// The outputs among these that exist, with their size.
 pub fn there(state_dir: &Path, names: &[String]) -> Vec<(PathBuf, u64)> {
     let path = |name: &String| Some(state_dir.join(DIR).join(blake3::Hash::from_hex(name).ok()?.to_hex().as_str()));
     let found = names.iter().filter_map(path).filter_map(|path| {
@@ -124,7 +124,7 @@ pub fn there(state_dir: &Path, names: &[String]) -> Vec<(PathBuf, u64)> {
     found.collect()
 }
 
-/// How much some outputs take.
+/// The total size of these outputs.
 pub fn bytes(state_dir: &Path, names: &[String]) -> u64 {
     there(state_dir, names).iter().map(|(_, bytes)| bytes).sum()
 }
@@ -138,7 +138,7 @@ pub fn remove(state_dir: &Path, names: &[String]) -> Vec<(PathBuf, io::Error)> {
     there(state_dir, names).into_iter().filter_map(remove).collect()
 }
 
-/// Puts outputs back in the place of what the state kept of them, as far as they are there.
+/// Restores outputs in place of what the state kept of them, as far as they exist.
 pub fn fill(state_dir: &Path, evidence: &mut Evidence) {
     let mut room = SHOWN_BYTES;
     for check in evidence.all_mut() {

@@ -6,7 +6,7 @@ use rekindle_core::render;
 use rekindle_core::state::State;
 use rekindle_core::time::Time;
 
-/// Shortest time between two writings.
+/// Shortest time between two writes.
 const EVERY_MS: u64 = 1_000;
 
 /// Writes the files of a run.
@@ -22,7 +22,7 @@ impl Files {
         Self { dir: dir.to_owned(), written_seq: 0, written_at: None }
     }
 
-    /// Where the build status of a plan lies.
+    /// Where the build status of a plan is.
     pub fn build_status_path(dir: &Path, slug: &str) -> PathBuf {
         dir.join(render::build_status::file_name(slug))
     }
@@ -32,7 +32,7 @@ impl Files {
         (seq != self.written_seq).then(|| self.written_at.map_or(now, |at| at.plus_ms(EVERY_MS)))
     }
 
-    /// Writes the files. A failure is reported and tried again with the next change: nothing depends on them.
+    /// Writes the files. A failure is reported and retried with the next change: nothing depends on them.
     pub fn write(&mut self, state: &State, seq: u64, now: Time) -> std::io::Result<()> {
         let Some(run) = &state.run else { return Ok(()) };
         self.written_seq = seq;

@@ -1,7 +1,8 @@
-//! The forge that a result is published at: pull requests through `gh`, merge requests through `glab`, or anything else through a
-//! program of the user's own. It asks and orders; when, and what follows, is decided by the caller.
+//! The forge where a result is published: pull requests through `gh`, merge requests through `glab`, or anything else
+//! through a program of the user's own. It asks and orders; when, and what follows, is decided by the caller.
 //!
-//! An order whose answer was lost may have been carried out: [`Error::may_be_done`] says so, and the caller looks before it orders again.
+//! An order whose answer was lost may have been carried out: [`Error::may_be_done`] says so, and the caller checks before it
+//! orders again.
 
 mod command;
 mod gh;
@@ -20,7 +21,7 @@ pub use glab::Glab;
 pub use lock::{Lock, LockError};
 pub use url::Place;
 
-/// How a pull request stands.
+/// The state of a pull request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
@@ -35,13 +36,13 @@ pub struct Found {
     pub id: String,
     pub url: String,
     pub state: Standing,
-    /// The commit that it shows.
+    /// Its head commit.
     pub head: String,
     pub base: String,
     pub body: String,
 }
 
-/// What is to be opened.
+/// The pull request to open.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct New<'a> {
     pub branch: &'a str,
@@ -59,7 +60,7 @@ pub enum Mergeable {
     Conflict,
     /// The base has moved, and the forge wants it merged first.
     Behind,
-    /// A person or a rule of the forge is missing, or the forge does not know yet.
+    /// A person or a rule of the forge blocks it, or the forge does not know yet.
     #[default]
     NotYet,
 }
@@ -70,11 +71,11 @@ pub enum Outcome {
     Pending,
     Passed,
     Failed,
-    /// It ended without saying anything about the work: cancelled, or a person has to act.
+    /// It ended without a result about the work: cancelled, or a person has to act.
     Other,
 }
 
-/// A job of the CI.
+/// A CI job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
     pub name: String,
@@ -83,7 +84,7 @@ pub struct Check {
     pub url: String,
 }
 
-/// A pull request and what the CI says about exactly its head.
+/// A pull request and the CI results for exactly its head.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     pub state: Standing,
@@ -94,7 +95,7 @@ pub struct Status {
     pub checks: Vec<Check>,
 }
 
-/// Something that was written about a pull request.
+/// A comment on a pull request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Comment {
     pub id: String,
@@ -104,7 +105,7 @@ pub struct Comment {
     pub path: Option<String>,
     #[serde(default)]
     pub line: Option<u32>,
-    /// The commit that its line is in, by the forge's own account; nothing where it is about the whole.
+    /// The commit that its line belongs to, according to the forge; `None` if it is about the whole pull request.
     #[serde(default)]
     pub head: Option<String>,
     /// Whether the forge says that its writer belongs to the project.
@@ -113,7 +114,7 @@ pub struct Comment {
     /// It is settled: by the person who wrote it, or because its line is gone.
     #[serde(default)]
     pub settled: bool,
-    /// What an answer goes to, where that is not the comment itself.
+    /// Where a reply goes, if not to the comment itself.
     #[serde(default)]
     pub thread: Option<String>,
 }
@@ -122,7 +123,7 @@ fn yes() -> bool {
     true
 }
 
-/// Why a forge did not answer, or did not do it.
+/// Why a forge did not answer, or did not carry out an order.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{program} cannot be started: {why}")]
@@ -140,7 +141,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether what was ordered may have been done all the same: everything but a program that never ran.
+    /// Whether the order may have been carried out all the same: true for everything except a program that never ran.
     pub fn may_be_done(&self) -> bool {
         !matches!(self, Self::NoProgram { .. })
     }
@@ -158,10 +159,10 @@ pub trait Forge {
     /// `gh`, `glab` or `command`.
     fn name(&self) -> &'static str;
 
-    /// Every pull request of a branch of this repository, whatever became of it.
+    /// Every pull request of a branch of this repository, in any state.
     fn find(&self, branch: &str) -> Result<Vec<Found>>;
 
-    /// Opens one. What it answers is not read: [`Forge::find`] says what there is.
+    /// Opens a pull request. The answer is not read: [`Forge::find`] says what there is.
     fn create(&self, new: &New<'_>) -> Result<()>;
 
     fn update(&self, id: &str, title: &str, body: &str) -> Result<()>;
@@ -175,14 +176,14 @@ pub trait Forge {
     /// Merges exactly this commit, or nothing.
     fn merge(&self, id: &str, head: &str, form: &str) -> Result<()>;
 
-    /// The end of a job's log, where the forge gives it.
+    /// The end of a job's log, if the forge provides it.
     fn log(&self, _check: &Check) -> Option<String> {
         None
     }
 }
 
-/// The forge of a remote: the one that was named, or the one that fits its host and is installed. `command` is the user's own program.
-/// Fails when none can be told.
+/// The forge of a remote: the one that was named, or the one that fits its host and is installed. `command` is the user's
+/// own program. Fails if none can be determined.
 pub fn of(
     named: &str,
     command: &[String],

@@ -5,7 +5,7 @@
 //! merged or snapshotted before, refs are written last and by compare-and-swap, and the user's own checkout, index and HEAD
 //! stay as they are. When a workspace is made, kept, merged or removed is decided by the callers.
 //!
-//! Git is called as a program, with everything switched off by which a repository could make it run another one.
+//! Git is called as a program, with every feature disabled through which a repository could make it run another program.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -60,13 +60,13 @@ use call::Call;
 /// The oldest git that merges without a checkout (`merge-tree --write-tree`).
 const OLDEST_GIT: (u32, u32) = (2, 38);
 
-/// How long somebody else's lock is waited for: git holds its locks for moments, a person's editor for longer.
+/// How long to wait for another process's lock: git holds its locks for moments, a person's editor for longer.
 const LOCK_PATIENCE_MS: u64 = 10_000;
 
-/// A private file of this age belongs to nobody: no call may take that long.
+/// A private file of this age is abandoned: no call may take that long.
 const LEFT_SECONDS: u64 = 24 * 60 * 60;
 
-/// What the system says when the machine is short of something, or its disk does not work for now.
+/// System errors that mean that the machine lacks something, or that its disk does not work at the moment.
 const MACHINE: &[i32] = &[
     rustix::io::Errno::NOSPC.raw_os_error(),
     rustix::io::Errno::DQUOT.raw_os_error(),
@@ -78,13 +78,13 @@ const MACHINE: &[i32] = &[
     rustix::io::Errno::ROFS.raw_os_error(),
 ];
 
-/// Why git could not be used, or did not do it.
+/// Why git could not be used, or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// There is no program of that name.
     #[error("git is not installed: install it, or run without worktrees (run.isolation = \"shared\")")]
     NoGit,
-    /// It cannot merge without a checkout.
+    /// It is too old to merge without a checkout.
     #[error("git {0} is too old for worktrees: install 2.38 or newer, or set run.isolation = \"shared\"")]
     TooOld(String),
     #[error("{0} is not in a git repository: type git init, or set run.isolation = \"shared\"")]
@@ -97,20 +97,20 @@ pub enum Error {
     #[error("git {what} failed: {said}")]
     Failed {
         what: String,
-        /// The end of what it said.
+        /// The end of its output.
         said: String,
     },
-    /// It did not end in time and was ended.
+    /// It did not end in time and was killed.
     #[error("git {what} did not end within {seconds} s and was stopped: is its disk or a filter hanging?")]
     TimedOut { what: String, seconds: u64 },
-    /// It said more than can be held.
+    /// It printed more than can be held.
     #[error("git {what} printed more than {most} bytes")]
     TooMuch { what: String, most: usize },
-    /// Somebody holds a lock, or died with it.
+    /// Another process holds a lock, or died with it.
     #[error("git is locked by {path}{}: wait for that git, or if none is running: rm '{path}'", age(*.seconds))]
     Locked {
         path: String,
-        /// Its age, where it can be seen.
+        /// Its age, if known.
         seconds: Option<u64>,
     },
     /// The run's branch is checked out, so moving it would change somebody's checkout.
@@ -143,10 +143,10 @@ pub enum Error {
         "{0} cannot be created because another branch is named like its first part: rename that branch with git branch -m"
     )]
     NameTaken(String),
-    /// Something stands where a workspace should, and it is none.
+    /// Something that is not a workspace is in its place.
     #[error("{0} is in the way of a workspace and was not made by rekindle: move it away")]
     InTheWay(PathBuf),
-    /// A commit or branch that was recorded is not there any more.
+    /// A commit or branch that was recorded no longer exists.
     #[error("{0} is gone from the repository and nothing recorded tells what it held")]
     Gone(String),
     #[error("{} would be overwritten in {dir}: choose an empty directory, or add --force", few(.files))]
@@ -160,12 +160,12 @@ impl Error {
         Self::Io { path: path.to_owned(), source }
     }
 
-    /// Whether it says something of the machine and nothing of the work: the same call may go through later.
+    /// Whether it is about the machine and not about the work: the same call may succeed later.
     pub fn passes(&self) -> bool {
         match self {
             Self::Locked { .. } => true,
             Self::Io { source, .. } => source.raw_os_error().is_some_and(|code| MACHINE.contains(&code)),
-            // Git repeats what the system told it, and ends with the words of the error.
+            // Git repeats the system's error and ends with its text.
             Self::Failed { said, .. } => MACHINE.iter().any(|code| {
                 let words = io::Error::from_raw_os_error(*code).to_string();
                 words.split_once(" (os error").is_some_and(|(words, _)| said.contains(words))
@@ -175,7 +175,7 @@ impl Error {
     }
 }
 
-/// How a lock that is in the way is named in words.
+/// The words that introduce a lock that is in the way.
 pub(crate) const LOCKED: &str = "git is locked by ";
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -186,11 +186,11 @@ pub struct Repo {
     top: PathBuf,
     /// The git directory of that checkout.
     git_dir: PathBuf,
-    /// What all its worktrees share.
+    /// The git directory that all its worktrees share.
     common: PathBuf,
     /// The project's directory inside the checkout; empty when it is the checkout itself.
     prefix: PathBuf,
-    /// Where our worktrees stand, once a run is known.
+    /// Where our worktrees are, once a run is known.
     worktrees: Option<PathBuf>,
     locks: Arc<Locks>,
     patience_ms: u64,
@@ -213,20 +213,20 @@ pub struct Work {
     branch: String,
 }
 
-/// What keeps calls of this process out of each other's way, and what they have learned.
+/// Locks that keep calls of this process apart, and what those calls have learned.
 #[derive(Debug, Default)]
 struct Locks {
     /// Snapshot, merge, making and removal of one workspace never interleave.
     keys: Mutex<BTreeMap<String, Arc<Mutex<()>>>>,
     /// Worktrees are registered one at a time, and merges would only lose against each other.
     whole: Mutex<()>,
-    /// The id of the tree without files, which depends on the repository's kind of ids only.
+    /// The id of the empty tree, which depends only on the repository's hash algorithm.
     empty_tree: OnceLock<String>,
-    /// Objects were found empty, so an index may name some that are not there.
+    /// Objects were found empty, so an index may name some that do not exist.
     torn: AtomicBool,
-    /// What is to be put on record.
+    /// Notes to be recorded.
     notes: Mutex<Vec<String>>,
-    /// What the tasks of a workspace promise, by run and key.
+    /// The artifacts declared by the tasks of a workspace, by run and key.
     declared: Mutex<BTreeMap<String, BTreeSet<PathBuf>>>,
 }
 
@@ -282,7 +282,7 @@ impl Repo {
         Ok(Self { top, git_dir, common, prefix, worktrees: None, locks, patience_ms: LOCK_PATIENCE_MS })
     }
 
-    /// The same, waiting so long for locks that others hold.
+    /// The same, but waits this long for locks that others hold.
     pub fn patient_for(mut self, ms: u64) -> Self {
         self.patience_ms = ms;
         self
@@ -290,11 +290,11 @@ impl Repo {
 
     /// The project's directory in a checkout.
     fn project_in(&self, top: &Path) -> PathBuf {
-        // An empty name would leave a slash behind, and programs take that for another directory.
+        // An empty name would leave a trailing slash, and programs treat that as another directory.
         if self.prefix.as_os_str().is_empty() { top.to_owned() } else { top.join(&self.prefix) }
     }
 
-    /// The checkout that it was found by.
+    /// The checkout through which it was found.
     pub fn top(&self) -> &Path {
         &self.top
     }
@@ -309,18 +309,18 @@ impl Repo {
         Call::new(dir).patience(self.patience_ms).judging(self)
     }
 
-    /// A call in a checkout whose git directory is known: what an agent made of its `.git` file does not matter then. Git
-    /// may look into files, and so would run filters, wherever it writes an index: `write-tree` and `read-tree` do too.
+    /// A call in a checkout whose git directory is known, so that an agent's changes to its `.git` file do not matter. Git
+    /// may read files, and so would run filters, wherever it writes an index: `write-tree` and `read-tree` do too.
     fn call_at(&self, at: &Checkout) -> Call {
         self.look_at(at).files()
     }
 
-    /// The same for a call that looks only at refs, objects and the list in an index.
+    /// The same for a call that reads only refs, objects and the list in an index.
     fn look_at(&self, at: &Checkout) -> Call {
         self.call_in(&at.dir).env("GIT_DIR", &at.git_dir).env("GIT_WORK_TREE", &at.dir)
     }
 
-    /// A file of ours in the repository that nobody else uses, for an index. Its name is its own: a git whose caller was
+    /// A file of ours in the repository that nothing else uses, for an index. Its name is unique: a git whose caller was
     /// killed may still be writing the last one.
     fn private(&self, name: &str) -> Result<PathBuf> {
         static SERIAL: AtomicU64 = AtomicU64::new(0);
@@ -328,14 +328,14 @@ impl Repo {
         std::fs::create_dir_all(&dir).map_err(|e| Error::io(&dir, e))?;
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
         let file = dir.join(format!("{name}.{}.{serial}.index", std::process::id()));
-        // Left by a process that had our number long ago.
+        // Left by an old process that had our process id.
         match std::fs::remove_file(&file) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::io(&file, e)),
             _ => Ok(file),
         }
     }
 
-    /// Gets everything in the repository onto the disk.
+    /// Flushes everything in the repository to disk.
     fn sync_to_disk(&self) -> Result<()> {
         crate::durable::sync(&self.common).map_err(|e| Error::io(&self.common, e))
     }
@@ -350,9 +350,9 @@ impl Repo {
         let entries = std::fs::read_dir(self.private_dir()).into_iter().flatten().filter_map(io::Result::ok);
         for entry in entries {
             let old = call::age_of(&entry.path()).is_some_and(|seconds| seconds > LEFT_SECONDS);
-            // A landing that was cut short is put back, however long ago it was.
+            // A landing that was interrupted is put back, however long ago it was.
             if old && !put_back::is_kept(&entry.file_name()) {
-                // Tried again at the next beginning.
+                // Retried at the next start.
                 drop(std::fs::remove_file(entry.path()));
             }
         }
@@ -360,11 +360,11 @@ impl Repo {
 }
 
 impl Work {
-    /// A run's share. `branch` is what [`Repo::begin`] said, or empty for a run that shares the checkout. Fails when
-    /// the run's name cannot stand in a ref.
+    /// A run's share. `branch` is what [`Repo::begin`] returned, or empty for a run that shares the checkout. Fails if the
+    /// run's name cannot be part of a ref.
     pub fn new(repo: Repo, state: &Path, run: &str, branch: &str) -> Result<Self> {
         names::check(run)?;
-        // As git will name it; a directory that is not there yet has nothing to resolve.
+        // As git will name it; a directory that does not exist yet has nothing to resolve.
         let state = state.canonicalize().unwrap_or_else(|_| state.to_owned());
         let repo = Repo { worktrees: Some(state.join("worktrees")), ..repo };
         Ok(Self { repo, state, run: run.to_owned(), branch: branch.to_owned() })
@@ -379,30 +379,30 @@ impl Work {
         &self.branch
     }
 
-    /// The project's directory in the worktree of a key, where there is one and all its files are written; it is left as it is.
+    /// The project's directory in the worktree of a key, if there is one and all its files are written; it is left as it is.
     pub fn standing(&self, key: &str) -> Option<PathBuf> {
         let top = self.path(key);
-        // A git that outlives its coordinator may still be writing the files: half of them prove nothing.
+        // A git that outlives its coordinator may still be writing the files: a partial set proves nothing.
         let is_whole = top.join(".git").exists() && !self.is_in_the_making(key);
         is_whole.then(|| self.repo.project_in(&top))
     }
 
-    /// The commit that the work of a key began with, where it is recorded.
+    /// The commit that the work of a key started from, if it is recorded.
     pub fn base(&self, key: &str) -> Option<String> {
         self.repo.commit(&names::base(&self.run, key)).ok().flatten()
     }
 
-    /// Where the worktree of a key stands, made or not.
+    /// Where the worktree of a key is, whether it exists or not.
     pub fn path(&self, key: &str) -> PathBuf {
         self.worktrees().join(key)
     }
 
-    /// Where all worktrees stand.
+    /// Where all worktrees are.
     pub fn worktrees(&self) -> PathBuf {
         self.state.join("worktrees")
     }
 
-    /// Does something with a workspace while nobody else does.
+    /// Performs an action on a workspace exclusively.
     fn alone<T>(&self, key: &str, act: impl FnOnce() -> Result<T>) -> Result<T> {
         names::check(key)?;
         let lock = self.repo.locks.key(key);
@@ -423,7 +423,7 @@ fn age(seconds: Option<u64>) -> String {
     seconds.map(|seconds| format!(" since {seconds} s")).unwrap_or_default()
 }
 
-/// Some names of many, for one line.
+/// A few of many names, for one line.
 fn few(files: &[String]) -> String {
     /// Names in one line of text.
     const SHOWN: usize = 3;

@@ -1,5 +1,5 @@
-//! Guard: what happens when a person's own session tells something through a hook. One record goes into the session's journal;
-//! where the session has forgotten, it is told where it stands. What that is, and when, the core decides.
+//! Guard: what happens when a person's own session reports something through a hook. One record goes into the session's
+//! journal; if the session has lost its context, it gets a recovery text. What that is, and when, the core decides.
 //!
 //! A hook must never break the program that calls it: whatever fails here is a line in guard's own log.
 

@@ -1,14 +1,14 @@
-//! From the bytes of a spool to records, each once: where one ends, what is kept of it, and where to read on.
+//! From the bytes of a spool to records, each once: where one ends, what is kept of it, and where to continue reading.
 //!
-//! A record ends at a newline; its identity is its offset. A line of any length is taken in bounded memory: only its head is
-//! kept. What has no newline yet is not a record, so a cut-off write is never taken for a whole one.
+//! A record ends at a newline; its identity is its offset. A line of any length is read in bounded memory: only its head is
+//! kept. Text without a newline is not a record yet, so a write that was cut off is never mistaken for a complete one.
 
 use std::borrow::Cow;
 
 /// Bytes of a record that are kept for reading and for signals; the spool has the rest.
 pub const RECORD_HEAD_BYTES: usize = 8 * 1024;
 
-/// The same for agents whose lines have to be understood: the largest that a program was seen to write, several times over.
+/// The same for agents whose lines must be parsed: several times the largest line that a program was seen to write.
 pub const UNDERSTOOD_HEAD_BYTES: usize = 4 * 1024 * 1024;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,19 +23,19 @@ pub struct Record {
 }
 
 impl Record {
-    /// Whether everything of it is in `head`.
+    /// Whether `head` contains all of it.
     pub fn is_whole(&self) -> bool {
         self.head.len() as u64 == self.len
     }
 
-    /// The head as text, without a carriage return at the end; what is not UTF-8 is shown as replacement characters.
+    /// The head as text, without a trailing carriage return; invalid UTF-8 is shown as replacement characters.
     pub fn text(&self) -> Cow<'_, str> {
         let bytes = self.head.strip_suffix(b"\r").unwrap_or(&self.head);
         String::from_utf8_lossy(bytes)
     }
 }
 
-/// How far one spool has been taken, and what is known of the record under way.
+/// How far one spool has been read, and what is known about the current record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor {
     start: u64,
@@ -50,7 +50,7 @@ impl Cursor {
         Self { start: offset, scanned: offset, head: Vec::new(), head_max: RECORD_HEAD_BYTES }
     }
 
-    /// The same with records kept up to so many bytes.
+    /// The same, keeping up to this many bytes of a record.
     pub fn keeping(self, head_max: usize) -> Self {
         Self { head_max, ..self }
     }
@@ -60,12 +60,12 @@ impl Cursor {
         Self::at(offset).keeping(self.head_max)
     }
 
-    /// The first byte that belongs to no record yet: what is stored with the records before it.
+    /// The first byte that belongs to no record yet: this is stored with the records before it.
     pub fn next(&self) -> u64 {
         self.start
     }
 
-    /// Where to read on.
+    /// Where to continue reading.
     pub fn scanned(&self) -> u64 {
         self.scanned
     }
@@ -85,7 +85,7 @@ impl Cursor {
         records
     }
 
-    /// The process has ended: what is left without a newline is taken as torn.
+    /// The process has ended: the rest without a newline becomes a torn record.
     pub fn finish(&mut self) -> Option<Record> {
         if self.scanned == self.start {
             return None;

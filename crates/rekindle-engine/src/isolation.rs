@@ -1,5 +1,5 @@
-//! Whether the agents of a run work apart, each in a worktree, or all in the project's directory: settled once, when the run
-//! begins, and kept for the whole of it. How worktrees are made and merged is the business of `git`.
+//! Whether the agents of a run work in isolation, each in a worktree, or all in the project's directory: decided once, when
+//! the run starts, and kept for the whole run. How worktrees are made and merged is left to `git`.
 
 use std::path::Path;
 
@@ -9,30 +9,30 @@ use rekindle_core::state::Run;
 
 use crate::git::{Repo, Start, Work};
 
-/// Most of git's list of changes that is counted.
+/// How much of git's list of changes is counted.
 const STATUS_BYTES: usize = 64 * 1024;
 
 #[derive(Debug, Default)]
 pub struct Apart {
     /// The run's share of the repository; without one nothing is kept in git.
     pub work: Option<Work>,
-    /// Whether every task is worked on in a worktree of its own.
+    /// Whether every task has a worktree of its own.
     pub worktrees: bool,
-    /// The branch, where it was made just now.
+    /// The branch, if this start created it.
     pub made: Option<WorkBranch>,
 }
 
-/// What a run is called, and what is known of it.
+/// A run's name, and what is known about it.
 #[derive(Clone, Copy, Debug)]
 pub struct Of<'a> {
     pub run: &'a str,
     /// The plan's name.
     pub slug: &'a str,
-    /// The run as it stands, where it continues.
+    /// The current run, if it continues.
     pub known: Option<&'a Run>,
 }
 
-/// Chooses it. Fails when worktrees are asked for, or a run has them, and git cannot give them.
+/// Chooses the isolation. Fails if worktrees are requested, or a run has them, and git cannot provide them.
 pub fn choose(
     wanted: Isolation,
     max_agents: u32,
@@ -54,7 +54,7 @@ pub fn choose(
         Isolation::Shared => false,
     };
     let shared = || {
-        // Only for snapshots: a directory without a repository is worked in all the same.
+        // Only for snapshots: agents can also work in a directory without a repository.
         let work = Repo::of(workspace).and_then(|repo| Work::new(repo, state_dir, of.run, ""));
         Apart { work: work.ok(), worktrees: false, made: None }
     };

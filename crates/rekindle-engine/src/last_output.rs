@@ -1,7 +1,7 @@
-//! The last lines that an agent printed, as evidence beside its crash. Which attempt is asked about, and where it is shown, is left
-//! to the callers.
+//! The last lines that an agent printed, as evidence beside its crash. Which attempt is asked about, and where it is shown,
+//! is left to the callers.
 //!
-//! The lines come from the store, where secrets are taken out already and records are put into words; here they are made harmless
+//! The lines come from the store, where secrets are already removed and records are put into words; here they are made safe
 //! for a terminal.
 
 use rekindle_core::activity::ERROR_MARK;
@@ -15,13 +15,13 @@ use crate::store::{Error, Read};
 /// Lines that are shown: what fits on a screen beside what it is about.
 pub const LINES: usize = 20;
 
-/// Lines that are looked through for an error: it often stands before a long report about it.
+/// Lines that are searched for an error: it often precedes a long report about it.
 const LOOKED_THROUGH: usize = 200;
 
 /// Longest line: enough for a path and a message.
 const LINE_MAX_BYTES: usize = 400;
 
-/// Words by which a line says that something is wrong, the surest first.
+/// Words with which a line says that something is wrong, the most reliable first.
 const ERRORS: [&[&str]; 3] = [
     &["panicked at", "fatal:", "fatal error", "traceback (most recent", "segmentation fault", "uncaught"],
     &["error:", "error[", "exception:", "err!", "failed:", "failure:"],
@@ -34,14 +34,14 @@ const WITHOUT_FAULT: [&str; 4] = ["completed", "stopped_by_operator", "waiting_f
 /// The end of what an agent printed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LastOutput {
-    /// The line that says best what went wrong, where one does.
+    /// The line that best says what went wrong, if there is one.
     pub error: Option<String>,
     /// The last lines, oldest first.
     pub lines: Vec<String>,
 }
 
 impl LastOutput {
-    /// All of it in the order in which it is shown: the error first.
+    /// All of it in display order: the error first.
     pub fn shown(&self) -> impl Iterator<Item = &str> {
         let repeated = self.error.as_ref().filter(|_| self.lines.len() == 1);
         let error = self.error.as_ref().filter(|_| repeated.is_none());
@@ -49,7 +49,7 @@ impl LastOutput {
     }
 }
 
-/// The newest attempt at a task that failed, where the task has not ended well since: its output is evidence.
+/// The newest attempt at a task if it failed and the task has not ended well since: its output is evidence.
 pub fn failing<'a>(task: &TaskRow, attempts: &'a [AttemptRow]) -> Option<&'a AttemptRow> {
     if matches!(task.state.as_str(), "complete" | "skipped") {
         return None;
@@ -63,10 +63,11 @@ pub fn has_failed(attempt: &AttemptRow) -> bool {
     attempt.cause.as_deref().is_some_and(|cause| !WITHOUT_FAULT.contains(&cause))
 }
 
-/// What an attempt of an agent of this kind printed last; nothing where it printed nothing.
+/// What an attempt of an agent of this kind printed last; `None` if it printed nothing.
 pub fn of(store: &(impl Read + ?Sized), attempt: AttemptId, kind: &str) -> Result<Option<LastOutput>, Error> {
     let stored = store.attempt_tail(attempt.0, LOOKED_THROUGH)?;
-    // Of a program with records the store has words; a record that was not understood says nothing to a person.
+    // For a program with structured records the store has words; a record that could not be parsed means nothing to a
+    // person.
     let records = KINDS.of(kind).is_some_and(|kind| kind.kind() != command::KIND);
     let is_record = |text: &str| records && ["{\"", PLUGIN_MARK].iter().any(|mark| text.starts_with(mark));
     let told = stored.iter().map(|line| line.line.text.as_str()).filter(|text| !is_record(text));
@@ -77,7 +78,7 @@ pub fn of(store: &(impl Read + ?Sized), attempt: AttemptId, kind: &str) -> Resul
     Ok((!lines.is_empty()).then_some(LastOutput { error, lines }))
 }
 
-/// The last line that says that something is wrong, by the surest words that there are.
+/// The last line that says that something is wrong, by the most reliable words that occur.
 fn error_in(lines: &[String]) -> Option<&str> {
     let lower: Vec<String> = lines.iter().map(|line| line.to_lowercase()).collect();
     if let Some(marked) = lines.iter().rev().find(|line| line.starts_with(ERROR_MARK)) {

@@ -1,4 +1,4 @@
-//! The part of rekindle that carries out: store, supervision, adapters, the driver loop. It has no terminal.
+//! The executing part of rekindle: store, supervision, adapters, the driver loop. It has no terminal.
 
 pub mod agents;
 pub mod alert;

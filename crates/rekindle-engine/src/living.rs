@@ -1,8 +1,8 @@
-//! Which agents live, written down outside of the state directory: `git clean -fdx` deletes that directory under a run, and the
-//! next run must not start agents beside those of the last.
+//! Which agents are alive, recorded outside the state directory: `git clean -fdx` deletes that directory during a run, and
+//! the next run must not start agents beside those of the last.
 //!
-//! A shim whose bundle was deleted ends its agent by itself; here the next coordinator learns whom it has to wait for. It
-//! signals nobody. Where the project is in no repository there is no such place, and nothing is written.
+//! A shim whose bundle was deleted ends its agent on its own; from these records the next coordinator learns which agents it
+//! has to wait for. It sends no signals. If the project is in no repository there is no such place, and nothing is written.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -17,16 +17,16 @@ use crate::git::Repo;
 /// Letters of a state directory's hash in a name: enough for all that one repository will ever see.
 const NAME_LETTERS: usize = 16;
 
-/// Longest wait for agents of a deleted state: their shims look every two seconds and then climb their ladder.
+/// Longest wait for agents of a deleted state: their shims check every two seconds and then go through their stop steps.
 const WAIT_MS: u64 = 30_000;
 
-/// Between two looks at them.
+/// Between two checks of them.
 const LOOK_MS: u64 = 50;
 
-/// Largest record that is read; ours have some hundred bytes.
+/// Largest record that is read; ours have a few hundred bytes.
 const RECORD_BYTES: u64 = 64 * 1024;
 
-/// Where the agents of one state directory are written down.
+/// Where the agents of one state directory are recorded.
 #[derive(Clone, Debug)]
 pub struct Living {
     dir: PathBuf,
@@ -44,7 +44,7 @@ impl Living {
         format!("{}-{attempt:08}.json", self.prefix)
     }
 
-    /// Writes an agent down. Where that fails the agent works all the same: only a deleted state would need it.
+    /// Records an agent. If that fails, the agent works all the same: the record is needed only if the state is deleted.
     pub fn record(&self, attempt: u64, record: &ShimRecord) {
         let save = || {
             std::fs::create_dir_all(&self.dir)?;
@@ -58,8 +58,8 @@ impl Living {
         let _not_there = std::fs::remove_file(self.dir.join(self.name(attempt)));
     }
 
-    /// Waits until everybody has ended whose bundle below `bundles` is gone, as long as a shim is there to end them, and names
-    /// those who have not.
+    /// Waits until every process has ended whose bundle below `bundles` is gone, as long as a shim is there to end it, and
+    /// returns those that have not.
     pub fn outlasting(&self, bundles: &Path) -> Vec<u32> {
         let give_up = clock::monotonic_ms() + WAIT_MS;
         loop {
@@ -85,7 +85,7 @@ impl Living {
     }
 }
 
-/// A record whose processes live although their bundle is gone. The record of the dead is deleted.
+/// A record whose processes are alive although their bundle is gone. Records of dead processes are deleted.
 fn lost((path, record): (PathBuf, ShimRecord), bundles: &Path) -> Option<ShimRecord> {
     if living(&record).is_empty() {
         let _tried_again = std::fs::remove_file(path);
@@ -94,7 +94,7 @@ fn lost((path, record): (PathBuf, ShimRecord), bundles: &Path) -> Option<ShimRec
     let number: u64 = path.file_stem().and_then(|name| name.to_str()?.rsplit_once('-')?.1.parse().ok()).unwrap_or(0);
     let bundle = Bundle::open(&bundles.join(format!("{number:08}"))).ok().flatten();
     let known = bundle.and_then(|bundle| bundle.shim().ok().flatten()).is_some_and(|found| found == record);
-    // One whose bundle stands is found by it, and adopted.
+    // An agent whose bundle exists is found through it, and adopted.
     (!known).then_some(record)
 }
 

@@ -16,11 +16,11 @@ const FORGOTTEN: &str = "forgotten";
 /// The answer that continues without what was lost.
 pub const FORGET: &str = "forget";
 
-/// The answer of somebody who puts a copy of the log back.
+/// The answer of a person who restores a copy of the log.
 pub const RESTORE: &str = "restore";
 
-/// What a person has to decide about lost attempts, if anything. While a coordinator lives there is nothing: it was decided before
-/// it began.
+/// What a person has to decide about lost attempts, if anything. While a coordinator is alive there is nothing: it was
+/// decided before it started.
 pub fn question(dir: &StateDir, log: Option<&dyn Read>) -> Result<Option<Lost>, Error> {
     let Some(highest) = real::highest_bundle(dir.path()).filter(|highest| *highest > forgotten(dir.path())) else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Operator's orders while no coordinator runs: decided and made durable here, carried out by the next coordinator.
+//! An operator's orders while no coordinator runs: decided and made durable here, carried out by the next coordinator.
 
 use rekindle_core::decide::{self, Reply};
 use rekindle_core::input::{Input, Order};
@@ -14,7 +14,7 @@ use crate::redact::Redactor;
 use crate::state_dir::{self, StateDir};
 use crate::store::{self, Batch, SqliteStore, Store};
 
-/// Why an order could not be put down.
+/// Why an order could not be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The state directory cannot be used.
@@ -26,8 +26,8 @@ pub enum Error {
     Load(#[from] LoadError),
 }
 
-/// Decides on an order and makes it durable. The coordinator's lock is held meanwhile, so nobody else writes. Fails
-/// when a coordinator runs after all, or the store refuses.
+/// Decides on an order and makes it durable. The coordinator's lock is held meanwhile, so no other process writes. Fails if
+/// a coordinator is running after all, or the store refuses.
 pub fn order(dir: &StateDir, mut order: Order) -> Result<Reply, Error> {
     if let Order::Tell { text, .. } = &mut order {
         *text = redacted(text);
@@ -43,14 +43,15 @@ pub fn order(dir: &StateDir, mut order: Order) -> Result<Reply, Error> {
     put_down(&store, order, |state| Clock::starting_after(state.last_time, state.coordinator.as_ref()).now())
 }
 
-/// A person's words without what is secret in this process's environment; a coordinator knows more secrets, but none is there.
+/// A person's words without the secrets in this process's environment; a coordinator knows more secrets, but none is
+/// running.
 fn redacted(words: &str) -> String {
     let environment = std::env::vars_os()
         .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()));
     Redactor::new(environment).redact(&text::sanitize(words)).into_owned()
 }
 
-/// Decides on an order over what a store holds and makes it durable there. The caller holds the store alone.
+/// Decides on an order over the contents of a store and makes it durable there. The caller holds the store exclusively.
 pub fn put_down(store: &dyn Store, order: Order, now: impl FnOnce(&State) -> Time) -> Result<Reply, Error> {
     let (mut state, last_seq) = driver::load(store)?;
     let now = now(&state);

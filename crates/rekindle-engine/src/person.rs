@@ -1,4 +1,5 @@
-//! A person's own program on a task: who it is, whether it lives, and what changed while it ran. Nobody is signalled here.
+//! A person's own program on a task: its identity, whether it is alive, and what changed while it ran. Nothing here sends
+//! signals.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -11,10 +12,10 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::git::{Place, Work};
 
-/// Between two looks at a process that cannot be waited for.
+/// Between two checks of a process that cannot be waited for.
 const LOOK_MS: u64 = 500;
 
-/// This very process. A program that it becomes keeps the identity.
+/// This process. A program that it becomes through exec keeps the identity.
 pub fn this_process() -> io::Result<PersonProcess> {
     Process::own().map(|process| of(process.id().clone()))
 }
@@ -34,7 +35,7 @@ fn id_of(process: &PersonProcess) -> ProcId {
     ProcId { boot_id, pid, pidfd_inode, start_ticks, pid_ns_inode }
 }
 
-/// Whether a person's program has ended. What the system does not tell is no end.
+/// Whether a person's program has ended. If the system does not say, it has not.
 pub fn is_gone(process: &PersonProcess) -> bool {
     matches!(id_of(process).open(), Ok(Opened::Gone | Opened::OtherBoot))
 }
@@ -46,10 +47,10 @@ pub fn wait_for_end(process: &PersonProcess) {
             Ok(Opened::Gone | Opened::OtherBoot) => return,
             Ok(Opened::Ours(found) | Opened::Likely(found)) => {
                 let mut ended = [PollFd::from_borrowed_fd(found.as_fd(), PollFlags::IN)];
-                // A wait that was interrupted is begun again.
+                // An interrupted wait is repeated.
                 let _again = poll(&mut ended, None);
             }
-            // Seen from another namespace its end cannot be told: it holds the task until it gives it back itself.
+            // From another namespace its end cannot be seen: it holds the task until it gives it back itself.
             Ok(Opened::OtherNamespace) | Err(_) => {}
         }
         clock::pause(LOOK_MS);
@@ -59,7 +60,7 @@ pub fn wait_for_end(process: &PersonProcess) {
 /// Where a task is worked on.
 #[derive(Clone, Debug)]
 pub struct WorkedOn {
-    /// The workspace of its own; nothing where all work in the project's directory.
+    /// The task's own workspace; `None` if all agents work in the project's directory.
     pub workspace: Option<String>,
     pub task: String,
     /// The attempt before the person.
@@ -82,11 +83,12 @@ impl WorkedOn {
     /// Keeps what is there before the person begins: changes are counted from here.
     pub fn keep(&self, work: &Work) {
         let (place, key) = self.place();
-        // Without it the end of the last attempt is what changes are counted from.
+        // Without it, changes are counted from the end of the last attempt.
         let _counted_from_before = work.keep_for_person(place, key, self.attempt);
     }
 
-    /// What changed since, a line each: files with what became of them, then commits. Empty where nothing did, or git cannot say.
+    /// What has changed since, one line each: files with their kind of change, then commits. Empty if nothing has, or git
+    /// cannot say.
     pub fn changed(&self, work: Option<&Work>) -> Vec<String> {
         let Some(work) = work else { return Vec::new() };
         let (place, key) = self.place();

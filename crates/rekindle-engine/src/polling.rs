@@ -1,25 +1,26 @@
-//! What a coordinator that has no file watch leaves for the views: the log is not for it, because nothing is decided by it.
+//! The hint that a coordinator without a file watch leaves for the views: it is not in the log, because nothing is decided
+//! by it.
 
 use std::path::Path;
 
 use rekindle_core::refusal::Refusal;
 use rekindle_shim::atomic;
 
-/// Where it stands in the state directory, while a coordinator looks at its agents in turn.
+/// The file in the state directory that exists while a coordinator polls its agents.
 const FILE: &str = "polling.json";
 
-/// Puts it down. Views that do not see it miss a hint.
+/// Writes the hint. Views that do not see it miss nothing else.
 pub(crate) fn put(state_dir: &Path, lack: &Refusal) {
     let text = serde_json::to_vec(lack).unwrap_or_default();
     let _unseen = atomic::save(state_dir, FILE, &text);
 }
 
-/// Takes it away; also at a coordinator's start, because the last one may have been killed.
+/// Removes the hint; also at a coordinator's start, because the last one may have been killed.
 pub(crate) fn clear(state_dir: &Path) {
     let _not_there = std::fs::remove_file(state_dir.join(FILE));
 }
 
-/// What the living coordinator of a state directory lacks to watch files with.
+/// What the live coordinator of a state directory lacks for watching files.
 pub fn read(state_dir: &Path) -> Option<Refusal> {
     serde_json::from_slice(&std::fs::read(state_dir.join(FILE)).ok()?).ok()
 }

@@ -1,6 +1,6 @@
 //! Whether the machine has room for another agent: disk for its output and the log, memory to run in.
 //!
-//! Only looks. Agents that run are left alone; what follows for new ones is decided in the core.
+//! It only measures. Running agents are left alone; the consequences for new ones are decided in the core.
 
 use std::path::Path;
 
@@ -10,43 +10,43 @@ use rekindle_shim::cgroup::{self, Room};
 /// Free space below which nothing new is started: a log that cannot grow cannot keep its promises.
 const DISK_LOW_BYTES: u64 = 256 * 1024 * 1024;
 
-/// On a small disk this part of it, so that one of a few megabytes can be used at all.
+/// On a small disk this fraction of it (one in 50), so that a disk of a few megabytes can be used at all.
 const DISK_LOW_PART: u64 = 50;
 
 /// Free files below which nothing new is started: an attempt takes a dozen.
 const FILES_LOW: u64 = 64;
 
-/// Memory below which nothing new is started; coding agents take some hundred megabytes each.
+/// Memory below which nothing new is started; coding agents use a few hundred megabytes each.
 const MEMORY_LOW_BYTES: u64 = 512 * 1024 * 1024;
 
-/// On a small machine this part of it, so that one of a gigabyte can be used at all.
+/// On a small machine this fraction of its memory (one in 10), so that a machine with a gigabyte can be used at all.
 const MEMORY_LOW_PART: u64 = 10;
 
-/// So many times as much is little: agents are then started one after the other.
+/// Up to this many times that limit, memory is tight: agents are then started one after the other.
 const MEMORY_TIGHT_TIMES: u64 = 4;
 
 /// Share of the last ten seconds, in percent, in which everything stalled for lack of memory: the machine is thrashing.
 const STALLED_PERCENT: f64 = 20.0;
 
-/// What the machine is short of, if anything.
+/// What the machine lacks, if anything.
 pub fn look(state_dir: &Path) -> Option<Refusal> {
     disk(state_dir).or_else(memory)
 }
 
-/// What the machine says when memory is short: on the machine, in the group of this process, or because it thrashes.
+/// The refusal if memory is short: on the machine, in the cgroup of this process, or because the machine thrashes.
 pub fn memory() -> Option<Refusal> {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let short = room(&read("/proc/meminfo")).filter(|room| room.available < low(room));
     short.map(few).or_else(|| stalled(&read("/proc/pressure/memory")))
 }
 
-/// Whether so little memory is left that the next start has to wait and see what the last one takes.
+/// Whether memory is so tight that the next start has to wait to see how much the last one uses.
 pub fn is_tight() -> bool {
     let table = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     room(&table).is_some_and(|room| room.available < low(&room) * MEMORY_TIGHT_TIMES)
 }
 
-/// What there is: on the machine, or in the group of this process where that has less.
+/// The memory available: on the machine, or in the cgroup of this process if that has less.
 fn room(table: &str) -> Option<Room> {
     let kib = |name: &str| {
         let line = table.lines().find_map(|line| line.strip_prefix(name))?;
@@ -54,7 +54,7 @@ fn room(table: &str) -> Option<Room> {
     };
     let machine = kib("MemAvailable:").map(|available| Room {
         available: available << 10,
-        // An old table without a total is that of a machine with enough.
+        // An old table without a total counts as that of a machine with enough.
         total: kib("MemTotal:").map_or(u64::MAX, |total| total << 10),
     });
     machine.into_iter().chain(cgroup::room()).min_by_key(|room| room.available)
@@ -72,7 +72,7 @@ fn hint() -> String {
     "see who has it: free -m; ps aux --sort=-rss | head; or run fewer agents at once: run.max_agents".to_owned()
 }
 
-/// The kernel's own word for a machine that only moves memory about.
+/// The kernel's own measure of a machine that only moves memory about.
 fn stalled(table: &str) -> Option<Refusal> {
     let line = table.lines().find_map(|line| line.strip_prefix("full avg10="))?;
     let percent: f64 = line.split(' ').next()?.parse().ok()?;

@@ -1,5 +1,5 @@
 //! A program that is asked something: it runs in a process group of its own, within a deadline, with bounded output, and is
-//! ended with all that it started. What is asked is the callers'; a longer conversation is `talk`'s.
+//! killed with everything that it started. What is asked is left to the callers; a longer conversation is left to `talk`.
 
 pub mod talk;
 
@@ -13,27 +13,27 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::ioctl_fionbio;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 
-/// Between two looks at whether a program has ended, while it says nothing.
+/// Between two checks whether a program has ended, while it prints nothing.
 const LOOK_MS: u64 = 20;
 
-/// The same once its output has ended: it leaves within a moment.
+/// The same once its output has ended: it exits within a moment.
 const LEAVING_LOOK_MS: u64 = 1;
 
-/// What is read in one piece: as much as a pipe holds.
+/// Bytes read at once: as much as a pipe holds.
 const PIECE_BYTES: usize = 64 * 1024;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub within_ms: u64,
-    /// Most that it may print; one that prints more is ended.
+    /// Most that it may print; a program that prints more is killed.
     pub out_max: usize,
-    /// How much of the end of its error output is kept. Nothing: it goes where the command sends it.
+    /// How much of the end of its error output is kept. `None`: it goes where the command sends it.
     pub err_max: Option<usize>,
-    /// Whether what it leaves running is ended with it.
+    /// Whether processes that it leaves running are killed with it.
     pub ends_leftovers: bool,
 }
 
-/// A program that ended by itself.
+/// A program that exited on its own.
 #[derive(Debug)]
 pub struct Finished {
     pub status: ExitStatus,
@@ -42,7 +42,7 @@ pub struct Finished {
     pub err: Vec<u8>,
 }
 
-/// Why a program did not end by itself.
+/// Why a program did not exit on its own.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("it cannot be started: {0}")]
@@ -51,16 +51,16 @@ pub enum Error {
     Read(io::Error),
     #[error("it did not end in time")]
     TimedOut { out: Vec<u8> },
-    /// It printed more than it may.
+    /// It printed more than allowed.
     #[error("it printed too much")]
     TooMuch {
-        /// As much as it may print.
+        /// The output up to the limit.
         out: Vec<u8>,
     },
 }
 
-/// Runs a program until it ends. A process that it leaves behind is not waited for, even if that holds its pipes open.
-/// Fails when it cannot be started, takes too long or prints too much; then it is ended with all that it started.
+/// Runs a program until it exits. A process that it leaves behind is not waited for, even if that holds its pipes open.
+/// Fails if it cannot be started, takes too long or prints too much; then it is killed with everything that it started.
 pub fn run(command: &mut Command, input: &[u8], limits: &Limits) -> Result<Finished, Error> {
     command.stdin(if input.is_empty() { Stdio::null() } else { Stdio::piped() }).stdout(Stdio::piped());
     if limits.err_max.is_some() {
@@ -80,7 +80,7 @@ pub fn run(command: &mut Command, input: &[u8], limits: &Limits) -> Result<Finis
             out.truncate(limits.out_max);
             return Err(Error::TooMuch { out });
         }
-        // Looked at before its last words are read: what it said before it ended is then all there.
+        // Checked before its last output is read: everything that it printed before it exited is then there.
         if ended && !heard {
             let status = group.finish(limits.ends_leftovers).map_err(Error::Read)?;
             return Ok(Finished { status, out, err });
@@ -119,12 +119,12 @@ impl Pipes {
         let moment = if fds.is_empty() { LEAVING_LOOK_MS } else { LOOK_MS };
         fds.extend(self.stdin.as_ref().map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::OUT)));
         let span = Timespec { tv_sec: 0, tv_nsec: i64::try_from(moment * 1_000_000).unwrap_or(0) };
-        // An interruption only makes the next look come earlier.
+        // An interruption only makes the next check come earlier.
         let _ = poll(&mut fds, Some(&span));
     }
 }
 
-/// Writes what fits. Says whether anything did. A program that does not read its input says why itself.
+/// Writes what fits. Returns whether anything did. A program that does not read its input says why itself.
 fn feed(pipe: &mut Option<std::process::ChildStdin>, rest: &mut &[u8]) -> bool {
     let Some(target) = pipe else { return false };
     match target.write(rest) {
@@ -138,7 +138,7 @@ fn feed(pipe: &mut Option<std::process::ChildStdin>, rest: &mut &[u8]) -> bool {
     true
 }
 
-/// Reads what is there. Says whether there was any.
+/// Reads what is available. Returns whether there was anything.
 fn read_available(pipe: &mut Option<impl Read>, into: &mut Vec<u8>) -> io::Result<bool> {
     let Some(source) = pipe else { return Ok(false) };
     let mut piece = [0; PIECE_BYTES];
@@ -152,7 +152,7 @@ fn read_available(pipe: &mut Option<impl Read>, into: &mut Vec<u8>) -> io::Resul
     Ok(true)
 }
 
-/// A program in a process group of its own. Dropped, it is ended with all of the group.
+/// A program in a process group of its own. When dropped, it is killed with the whole group.
 struct Group {
     child: Child,
     reaped: bool,
@@ -167,7 +167,7 @@ impl Group {
         Pid::from_child(&self.child)
     }
 
-    /// Whether the program has ended. It is not reaped here: its number stays its own until its group has been ended.
+    /// Whether the program has exited. It is not reaped here: its process id stays its own until its group has been killed.
     fn has_ended(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         self.reaped || !matches!(waitid(WaitId::Pid(self.pid()), options), Ok(None))
@@ -180,7 +180,7 @@ impl Group {
         }
     }
 
-    /// Waits for the program, and ends the rest of its group before if that is wanted.
+    /// Waits for the program, and first kills the rest of its group if requested.
     fn finish(&mut self, ends_group: bool) -> io::Result<ExitStatus> {
         if ends_group && !self.reaped {
             let _gone_already = kill_process_group(self.pid(), Signal::KILL);

@@ -1,6 +1,6 @@
-//! Signs of life: an agent is silent only when its output, the work of its process tree and its reports all stand still.
+//! Liveness: an agent is silent only if its output, the activity of its process tree and its reports all stand still.
 //!
-//! Time during which no coordinator looked does not count: what is known begins when this one first looks.
+//! Time during which no coordinator was watching does not count: what is known starts with this one's first check.
 
 use std::collections::BTreeMap;
 
@@ -13,31 +13,31 @@ use rekindle_shim::tree::Activity;
 use crate::driver::{Driver, Message};
 use crate::world::World;
 
-/// Looks during one silence limit: a hang is noticed at most two of them late.
+/// Checks during one silence limit: a hang is noticed at most two of them late.
 const LOOKS_PER_LIMIT: u64 = 20;
 
-/// Shortest time between two looks, so that a small limit does not turn into a busy loop.
+/// Shortest time between two checks, so that a small limit does not turn into a busy loop.
 const LOOK_MIN_MS: u64 = 250;
 
-/// Longest time between two looks.
+/// Longest time between two checks.
 const LOOK_MAX_MS: u64 = 15_000;
 
-/// Processor time that a program which waits for an answer spends on its own timers: the busiest of those measured took 3.6 % of
-/// a core while its provider hung. Only counted for programs whose stream is understood.
+/// Processor time that a program which waits for an answer spends on its own timers: the busiest of those measured took 3.6
+/// % of a core while its provider hung. Only used for programs whose stream can be parsed.
 const IDLE_CPU_PERCENT: u64 = 6;
 
-/// Bytes that such a program reads and writes meanwhile, a second; measured: up to 12 KiB.
+/// Bytes per second that such a program reads and writes meanwhile; measured: up to 12 KiB.
 const IDLE_IO_BYTES_PER_S: u64 = 32 * 1024;
 
 /// The system's unit of processor time.
 const TICK_MS: u64 = 10;
 
-/// Words for an agent whose provider took a request and does not answer.
+/// The text for an agent whose provider accepted a request and does not answer.
 fn unanswered(quiet_ms: u64) -> String {
     format!("the model's provider had not answered for {} s; no tool was running", quiet_ms / 1000)
 }
 
-/// What was last seen of an agent.
+/// The last observation of an agent.
 #[derive(Debug)]
 struct Seen {
     alive_at: Time,
@@ -50,7 +50,7 @@ struct Seen {
 pub struct Pulse {
     looked_at: Option<Time>,
     seen: BTreeMap<AttemptId, Seen>,
-    /// How long the machine had slept at the last look.
+    /// How long the machine had been suspended at the last check.
     slept_ms: Option<u64>,
 }
 
@@ -59,7 +59,7 @@ impl Pulse {
         Self { looked_at: None, seen: BTreeMap::new(), slept_ms: None }
     }
 
-    /// When to look next; never while nothing runs.
+    /// When to check next; never while nothing runs.
     pub fn due(&self, state: &State) -> Option<Time> {
         let running = state.attempts.values().filter(|attempt| attempt.phase == AttemptPhase::Running);
         let limit = running
@@ -72,7 +72,7 @@ impl Pulse {
         Some(self.looked_at.map_or(Time(0), |at| at.plus_ms(every)))
     }
 
-    /// Looks at every running agent and tells which are silent.
+    /// Checks every running agent and returns which are silent.
     pub fn take<W: World>(&mut self, now: Time, driver: &mut Driver<W>) -> Vec<Message> {
         self.looked_at = Some(now);
         let state = driver.state();
@@ -103,7 +103,8 @@ impl Pulse {
         silent
     }
 
-    /// Time that the machine slept is nobody's silence. A look may come before the sleep is known: nothing it saw lies in the future.
+    /// Time during which the machine was suspended does not count as silence. A check may come before the suspension is
+    /// known, so no observation may end up in the future.
     fn sleep_through(&mut self, now: Time, slept_ms: u64) {
         let more_ms = slept_ms.saturating_sub(self.slept_ms.unwrap_or(slept_ms));
         self.slept_ms = Some(slept_ms);
@@ -122,7 +123,7 @@ impl Pulse {
         let output = world.written(id);
         let seen = self.seen.entry(id).or_insert(Seen { alive_at: now, output, baseline: None });
         if output != seen.output {
-            // Whoever prints is alive: its processes need no look.
+            // An agent that prints is alive: its processes need no check.
             *seen = Seen { alive_at: now, output, baseline: None };
             return None;
         }
@@ -135,14 +136,14 @@ impl Pulse {
             return None;
         }
         let Ok(activity) = world.activity(id) else {
-            // Processes that cannot be looked at may be working: nothing is concluded, and that time proves nothing later.
+            // Processes that cannot be inspected may be working: nothing is concluded, and that time proves nothing later.
             *seen =
                 Seen { alive_at: seen.alive_at.max(now.minus_ms(watched.shortest_ms() / 2)), output, baseline: None };
             return None;
         };
         let activity = activity.unwrap_or_default();
         let Some((since, before)) = seen.baseline else {
-            // Half of a hang's time is spent watching its processes, however late the first look at them was.
+            // Half of the limit is spent watching its processes, however late the first check of them was.
             seen.alive_at = seen.alive_at.max(now.minus_ms(watched.shortest_ms() / 2));
             seen.baseline = Some((now, activity));
             return None;
@@ -152,13 +153,13 @@ impl Pulse {
             *seen = Seen { alive_at: now, output, baseline: None };
             return None;
         }
-        // Two looks in quick succession cannot tell work from idling.
+        // Two checks in quick succession cannot distinguish work from idling.
         if window_ms < IDLE_WINDOW_MS.min(watched.shortest_ms() / 2) {
             return None;
         }
         let connection_ms = watched.answer_ms.and_then(|_| world.connections_quiet_ms(id));
         if let Some(heard) = connection_ms.map(|ms| now.minus_ms(ms)).filter(|heard| *heard > seen.alive_at) {
-            // A model that thinks shows nothing but bytes on its connection.
+            // A model that thinks shows only as bytes on its connection.
             *seen = Seen { alive_at: heard, output, baseline: None };
         }
         verdict(now.since_ms(seen.alive_at), watched, connection_ms.is_some())
@@ -168,13 +169,14 @@ impl Pulse {
 /// How an agent hangs, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hung {
-    /// It shows nothing at all.
+    /// It shows no activity at all.
     Silent(u64),
-    /// It waits for its model, and over its connection comes nothing.
+    /// It waits for its model, and nothing arrives over its connection.
     Unanswered(u64),
 }
 
-/// Whether an agent hangs that has been quiet for this long; `connected`: over an open connection, which was quiet as well.
+/// Whether an agent that has been quiet for this long hangs; `connected`: it has an open connection, which was quiet as
+/// well.
 fn verdict(quiet_ms: u64, watched: &Watched, connected: bool) -> Option<Hung> {
     let unanswered = watched.answer_ms.is_some_and(|answer_ms| connected && quiet_ms >= answer_ms);
     if unanswered {
@@ -189,7 +191,7 @@ impl Default for Pulse {
     }
 }
 
-/// What was looked at, in words.
+/// What was checked, in words.
 fn evidence(open_call: Option<String>) -> String {
     let looked = "no output, no processor time or I/O of its process tree beyond idling, no report";
     match open_call {
@@ -198,11 +200,11 @@ fn evidence(open_call: Option<String>) -> String {
     }
 }
 
-/// An agent that is looked at.
+/// An agent that is watched.
 struct Watched {
     id: AttemptId,
     limit_ms: u64,
-    /// How long its model may take for a byte, while it is known to wait for that and nothing else.
+    /// How long its model may take to send a byte, while the agent is known to wait only for that.
     answer_ms: Option<u64>,
     structured_output: bool,
     heard: Option<Time>,
@@ -214,19 +216,19 @@ impl Watched {
     }
 }
 
-/// Whether processes did something between two looks. Of a program that nothing is known of, anything at all counts.
+/// Whether processes did something between two checks. For a program about which nothing is known, any activity counts.
 fn works(structured_output: bool, before: Activity, after: Activity, elapsed_ms: u64) -> bool {
     if !structured_output || before.processes != after.processes {
         return before != after;
     }
     let cpu_ms = after.cpu_ticks.saturating_sub(before.cpu_ticks).saturating_mul(TICK_MS);
     let io_bytes = after.io_bytes.saturating_sub(before.io_bytes);
-    // Over a short time a single look at a timer would pass for work.
+    // Over a short time a single timer wake-up would look like work.
     let elapsed_ms = elapsed_ms.max(IDLE_WINDOW_MS);
     cpu_ms * 100 >= elapsed_ms * IDLE_CPU_PERCENT || io_bytes * 1000 >= elapsed_ms * IDLE_IO_BYTES_PER_S
 }
 
-/// Idle programs wake up in bursts seconds apart: less than this says nothing about how busy one is.
+/// Idle programs wake up in bursts seconds apart: a shorter window says nothing about how busy one is.
 const IDLE_WINDOW_MS: u64 = 5_000;
 
 #[cfg(test)]

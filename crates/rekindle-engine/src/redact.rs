@@ -1,8 +1,8 @@
-//! Secrets taken out of text before it is stored or shown anywhere but in the raw spool.
+//! Removes secrets from text before it is stored or shown anywhere but in the raw spool.
 //!
 //! Two kinds are found: values that are known from the environment, in every spelling they are likely to take, and texts
-//! that have the form of a credential. One automaton looks for both at once, so that a line without either costs a
-//! single scan. What counts as text that leaves the spool is decided by the callers.
+//! that have the form of a credential. One automaton searches for both at once, so that a line without either costs a single
+//! scan. What counts as text that leaves the spool is decided by the callers.
 
 mod encode;
 mod form;
@@ -14,10 +14,10 @@ use std::ops::Range;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use serde::{Deserialize, Serialize};
 
-/// Shortest value that is looked for: shorter ones occur by chance, and taking them out would garble every text.
+/// Shortest value that is searched for: shorter ones occur by chance, and removing them would garble every text.
 pub const VALUE_MIN_BYTES: usize = 8;
 
-/// Most spellings looked for: beyond this the automaton costs memory, and nobody has so many secrets.
+/// Most spellings searched for: beyond this the automaton costs memory, and nobody has so many secrets.
 const SPELLINGS_MAX: usize = 4_096;
 
 /// Lines after which a private key that was never closed counts as over: the longest RSA keys in use have about 200.
@@ -43,15 +43,15 @@ enum Pattern {
     Form(form::Form),
 }
 
-/// What has to be remembered from line to line: whether a private key is open. Stored with the spool's offset.
+/// State from line to line: whether a private key is open. Stored with the spool's offset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lines {
-    /// Lines of a private key seen so far; none means that no key is open.
+    /// Lines of a private key seen so far; `None` means that no key is open.
     key_lines: Option<u16>,
 }
 
 impl Redactor {
-    /// Takes the environment: values whose names look secret are looked for, and all known forms.
+    /// Takes the environment: searches for values whose names look secret, and for all known forms.
     pub fn new<N, V>(environment: impl IntoIterator<Item = (N, V)>) -> Self
     where
         N: AsRef<str>,
@@ -83,7 +83,7 @@ impl Redactor {
         known.build()
     }
 
-    /// How many values are looked for.
+    /// How many values are searched for.
     pub fn secrets(&self) -> usize {
         self.secrets
     }
@@ -124,7 +124,7 @@ impl Redactor {
         self.redact(line)
     }
 
-    /// Where secrets stand, in order and without overlap. Overlapping finds become one, named after the first.
+    /// Where secrets are, in order and without overlap. Overlapping matches become one, named after the first.
     fn find(&self, text: &str) -> Vec<(Range<usize>, &str)> {
         let mut found: Vec<(Range<usize>, &str)> = Vec::new();
         // A form found once covers all later triggers inside it, which keeps hostile text from being scanned over and over.
@@ -208,11 +208,11 @@ impl KnownSecret {
     }
 }
 
-/// Whether a variable holds a secret, by its name. A path or a number under such a name is none.
+/// Whether a variable holds a secret, judging by its name. A path or a number under such a name is not a secret.
 fn looks_secret(name: &str, value: &str) -> bool {
     /// Words that mean a secret wherever they stand in a name.
     const ANYWHERE: [&str; 7] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "APIKEY"];
-    /// Words too short for that: only as a part of their own, or `MONKEY` would be one.
+    /// Words too short for that: they count only as a separate part, or `MONKEY` would be a secret.
     const PARTS: [&str; 5] = ["KEY", "KEYS", "PAT", "PASS", "JWT"];
     let upper = name.to_ascii_uppercase();
     let points_elsewhere = ["_FILE", "_PATH", "_DIR", "_SOCK", "_URL"].iter().any(|end| upper.ends_with(end));

@@ -1,4 +1,4 @@
-//! What the machine says when it has no room, in words: what it lacks, and what to type. The one place that decides the words.
+//! Texts for when the machine has no room: what it lacks, and what to type. The one place that decides the wording.
 
 use std::io;
 use std::path::Path;
@@ -15,14 +15,14 @@ use crate::git;
 /// Why something was not done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trouble {
-    /// The machine had no room: nothing was started, and it is worth another try.
+    /// The machine had no room: nothing was started, and a retry makes sense.
     Refused(Refusal),
     /// Something is wrong with what was asked for.
     Wrong(String),
 }
 
 impl Trouble {
-    /// What became of an error at a place.
+    /// Classifies an error at a path.
     pub fn of(error: &io::Error, at: &Path) -> Self {
         of(error, at).map_or_else(|| Self::Wrong(error.to_string()), Self::Refused)
     }
@@ -34,24 +34,24 @@ impl From<String> for Trouble {
     }
 }
 
-/// The refusal in an error, if it is one; `at` is where something was to be written.
+/// The refusal in an error, if it is one; `at` is where something should have been written.
 pub fn of(error: &io::Error, at: &Path) -> Option<Refusal> {
     is_refused(error).then(|| words(error.raw_os_error().unwrap_or_default(), at))
 }
 
-/// The number of an error that stopped a thread or a process from being made.
+/// The error number of a failure to create a thread or a process.
 pub fn errno_of(error: &io::Error) -> i32 {
     error.raw_os_error().unwrap_or(Errno::AGAIN.raw_os_error())
 }
 
-/// What git lacked that may go through later: a lock that somebody holds, or what the machine refused it.
+/// What git lacked and may get later: a lock that another process holds, or something that the machine refused.
 pub fn of_git(error: &git::Error, at: &Path) -> Refusal {
     let said = error.to_string();
     let other = || Refusal { reason: said.clone(), hint: String::new() };
     in_text(&said, at).unwrap_or_else(other)
 }
 
-/// The git lock that an error on its way up names, with what it advises.
+/// The git lock that a propagated error names, with its advice.
 fn locked(text: &str) -> Option<Refusal> {
     let (_, lock) = text.split_once(git::LOCKED)?;
     let (lock, advice) = lock.split_once(": ")?;
@@ -59,7 +59,7 @@ fn locked(text: &str) -> Option<Refusal> {
     Some(Refusal { reason: format!("{}{lock}", git::LOCKED), hint: hint.to_owned() })
 }
 
-/// The refusal in what another program, or an error on its way up, said, if it is one: programs have only words for it.
+/// The refusal in the message of another program or of a propagated error, if it is one: programs report it only as text.
 pub fn in_text(text: &str, at: &Path) -> Option<Refusal> {
     const SAID: [(&str, Errno); 12] = [
         ("No space left on device", Errno::NOSPC),
@@ -71,7 +71,7 @@ pub fn in_text(text: &str, at: &Path) -> Option<Refusal> {
         ("Resource temporarily unavailable", Errno::AGAIN),
         ("Read-only file system", Errno::ROFS),
         ("Input/output error", Errno::IO),
-        // Git's words where a write to a file that it has opened fails: it does not say why, and only a disk makes it so.
+        // Git's message when a write to an open file fails: it does not say why, and only a disk causes it.
         ("unable to write file", Errno::NOSPC),
         ("unable to write new index file", Errno::NOSPC),
         ("Could not write new index file", Errno::NOSPC),
@@ -83,8 +83,8 @@ pub fn in_text(text: &str, at: &Path) -> Option<Refusal> {
     Some(words(errno.raw_os_error(), at))
 }
 
-/// What a shim lacked that left without starting its agent, by what it said and its exit code. One that had no room and could not
-/// even write that down lacked space.
+/// What a shim lacked that exited without starting its agent, by its message and its exit code. A shim that had no room and
+/// could not even record that lacked space.
 pub fn of_shim(bundle: &Path, at: &Path, code: Option<i32>) -> Refusal {
     let log = bundle.join(SHIM_LOG);
     let said = std::fs::read_to_string(&log).unwrap_or_default();
@@ -100,7 +100,7 @@ pub fn of_shim(bundle: &Path, at: &Path, code: Option<i32>) -> Refusal {
     Refusal { reason, hint: format!("see why: cat {}; dmesg | tail", log.display()) }
 }
 
-/// What is said of a shim that ended before its agent ran.
+/// The text for a shim that ended before its agent ran.
 const SHIM_ENDED: &str = "an agent's supervisor ended before it could start the agent";
 
 /// The supervisor of a check was killed, so that nobody knows how the check would have ended.
@@ -121,7 +121,7 @@ pub fn of_exit(record: &ExitRecord, at: &Path) -> Option<Refusal> {
     record.never_began.then(|| Refusal { reason: error.text.clone(), hint: hint() })
 }
 
-/// A supervisor was ended from outside before it had started its agent.
+/// A supervisor was killed from outside before it had started its agent.
 pub fn no_supervisor() -> Refusal {
     Refusal {
         reason: SHIM_ENDED.to_owned(),
@@ -208,7 +208,7 @@ mod tests {
         let refusal = of_git(&locked, Path::new("/p"));
         assert!(refusal.reason.starts_with("git is locked by /p/.git/HEAD.lock"), "{refusal:?}");
         assert!(refusal.hint.contains("rm '/p/.git/HEAD.lock'"), "{refusal:?}");
-        // The same on its way up, as one that starts an agent meets it.
+        // The same in a propagated error, as the code that starts an agent sees it.
         let told = format!("the workspace of T1 could not be kept: {locked}");
         assert_eq!(in_text(&told, Path::new("/p")), Some(refusal));
     }

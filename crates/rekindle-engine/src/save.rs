@@ -1,5 +1,5 @@
-//! The one way a small file is written: complete or not at all, across power cuts. It owns the protocol (new name,
-//! write, sync, rename, sync of the directory); what stands in the file is the caller's.
+//! The one way a small file is written: complete or not at all, across power cuts. It owns the protocol (new name, write,
+//! sync, rename, sync of the directory); the contents are left to the caller.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -9,14 +9,14 @@ use std::path::Path;
 /// Owner only, like the directory.
 const FILE_MODE: u32 = 0o600;
 
-/// Replaces `name` in `dir` by these bytes. A failed sync is an error, never tried again: the kernel may have dropped
-/// the pages and would report the second one as fine.
+/// Replaces `name` in `dir` by these bytes. A failed sync is an error and never retried: the kernel may have dropped the
+/// pages and would report success the second time.
 pub fn save_atomically(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     let temporary = dir.join(format!("{name}.tmp"));
     remove_if_there(&temporary)?;
     let written = write_new(&temporary, bytes);
     if let Err(error) = written {
-        // The first error is the one to tell; the leftover is swept by the next save.
+        // The first error is the one to report; the next save removes the leftover.
         drop(std::fs::remove_file(&temporary));
         return Err(error);
     }
@@ -24,14 +24,14 @@ pub fn save_atomically(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     sync_dir(dir)
 }
 
-/// Gives a file that was built under another name its own, in the same directory, with everything in it on disk first.
+/// Renames a file that was built under another name to its own, in the same directory, after flushing its contents to disk.
 pub fn install(built: &Path, name: &Path) -> io::Result<()> {
     File::open(built)?.sync_all()?;
     rename(built, name)?;
     name.parent().map_or(Ok(()), sync_dir)
 }
 
-/// Moves a file or folder, if it is there, without looking into it; the caller syncs both directories.
+/// Moves a file or folder, if it exists, without reading it; the caller syncs both directories.
 pub fn move_if_there(from: &Path, to: &Path) -> io::Result<()> {
     match rename(from, to) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),

@@ -1,5 +1,5 @@
-//! The directory where everything durable stands: who may own it, which version it is, where each thing lies in it,
-//! which coordinator holds it. What the files contain is left to their owners; the database to `store`.
+//! The directory that contains everything durable: who may own it, which version it is, where each thing is in it, which
+//! coordinator holds it. What the files contain is left to their owners; the database to `store`.
 
 use std::fs::{DirBuilder, File, Metadata};
 use std::io::{self, ErrorKind};
@@ -31,17 +31,17 @@ const FOREIGN_WRITE: u32 = 0o022;
 /// The marker's name.
 const VERSION_FILE: &str = "version";
 
-/// Names that may stand in a directory whose creation was cut short before the marker was written.
+/// Names that may exist in a directory whose creation was interrupted before the marker was written.
 const LEFTOVERS: [&str; 2] = [".gitignore", "version.tmp"];
 
-/// Folders that `git clean -fdx` leaves of a state directory, because it deletes no worktree; what they hold is kept by the
-/// next run that meets it.
+/// Folders that `git clean -fdx` leaves of a state directory, because it deletes no worktree; the next run that finds them
+/// keeps their contents.
 const CLEANED: [&str; 2] = ["worktrees", "aside"];
 
 /// Why a state directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is none, and none was to be made.
+    /// There is none, and none should be created.
     #[error("{0} does not exist")]
     Missing(PathBuf),
     /// The last component is a symbolic link or not a directory.
@@ -56,7 +56,7 @@ pub enum Error {
     },
     #[error("{path} has mode {mode:04o}: others may write or read what only its owner may")]
     TooOpen { path: PathBuf, mode: u32 },
-    /// It is not this user's own on this machine.
+    /// It does not belong to this user on this machine.
     #[error("{path} {why}")]
     Foreign { path: PathBuf, why: Foreign },
     /// It holds other things and no marker of ours.
@@ -69,7 +69,7 @@ pub enum Error {
         /// The newest version known here.
         known: u32,
     },
-    /// The marker or another small file of ours cannot be understood.
+    /// The marker or another small file of ours cannot be parsed.
     #[error("{0} is damaged or was changed by hand")]
     Damaged(PathBuf),
     /// File locks and the database's shared memory cannot be trusted there.
@@ -82,16 +82,16 @@ pub enum Error {
     #[error("another coordinator holds {path}{}", owner.as_ref().map(|o| format!(": {o}")).unwrap_or_default())]
     Held {
         path: PathBuf,
-        /// Who says to hold it, when that can be read.
+        /// The owner named in the lock, if that can be read.
         owner: Option<Owner>,
     },
-    /// Anything else the operating system answered.
+    /// Any other error of the operating system.
     #[error("cannot use {path}: {source}")]
     Io { path: PathBuf, source: io::Error },
 }
 
 impl Error {
-    /// Names what the operating system said, with the causes a person can do something about apart.
+    /// Classifies an error of the operating system, separating the causes that a person can fix.
     fn from_io(path: &Path, source: io::Error) -> Error {
         let path = path.to_owned();
         match source.kind() {
@@ -104,7 +104,7 @@ impl Error {
     }
 }
 
-/// A state directory that was found fit to use.
+/// A state directory that was found usable.
 #[derive(Debug, Clone)]
 pub struct StateDir {
     path: PathBuf,
@@ -123,7 +123,7 @@ impl StateDir {
             Ok(()) => sync_dir(path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")))
                 .map_err(|e| Error::from_io(path, e))?,
             Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
-            // A missing parent is the caller's mistake; the answer names the path that was asked for.
+            // A missing parent is the caller's mistake; the error names the requested path.
             Err(e) => return Err(Error::from_io(path, e)),
         }
         let (mut dir, mode) = StateDir::inspect(path)?;
@@ -154,7 +154,7 @@ impl StateDir {
         Ok(dir)
     }
 
-    /// The directory itself, without symbolic links in it.
+    /// The directory itself, with symbolic links resolved.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -163,7 +163,7 @@ impl StateDir {
         self.path.join("state.db")
     }
 
-    /// Where the shadow log's segments stand.
+    /// Where the shadow log's segments are.
     pub fn shadow(&self) -> PathBuf {
         self.path.join("shadow")
     }
@@ -187,7 +187,7 @@ impl StateDir {
         Ok((StateDir { path, standing: Standing::Unbound }, mode))
     }
 
-    /// Writes what a new directory needs, and tightens one that others could read.
+    /// Writes what a new directory needs, and tightens the permissions of one that others could read.
     fn prepare(&self) -> Result<(), Error> {
         let fail = |e| Error::from_io(&self.path, e);
         if self.version()?.is_none() {
@@ -237,7 +237,7 @@ impl StateDir {
     }
 }
 
-/// Whether everything in a directory is a worktree of git. No clone brings one: git keeps no `.git` inside of a repository.
+/// Whether everything in a directory is a git worktree. No clone contains one: git keeps no `.git` inside a repository.
 fn holds_only_worktrees(dir: &Path) -> bool {
     let is_worktree = |entry: io::Result<std::fs::DirEntry>| {
         entry.is_ok_and(|entry| entry.path().join(".git").symlink_metadata().is_ok_and(|meta| meta.is_file()))

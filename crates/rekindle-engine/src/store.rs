@@ -1,8 +1,8 @@
 //! The durable store as its callers see it: what goes in, what comes out, and what can go wrong.
 //!
-//! It owns the types and the two traits, [`Read`] for views and [`Store`] for the one writer. Events are opaque here:
-//! the driver encodes and decodes them. How an engine keeps its promise is said in its own file ([`sqlite`],
-//! [`memory`]); that both keep the same promise is shown by the contract suite of the testkit.
+//! This file owns the types and the two traits, [`Read`] for views and [`Store`] for the one writer. Events are opaque here:
+//! the driver encodes and decodes them. How an engine keeps its promises is described in its own file ([`sqlite`],
+//! [`memory`]); the contract suite of the testkit shows that both keep the same promises.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ pub use sqlite::{Lag, OpenReport, Options, Repaired, SpoolGap, SqliteReader, Sql
 /// Largest sum of events and lines in one batch: far above any real step, far below what would stall the writer for seconds.
 pub const MAX_BATCH_BYTES: usize = 64 * 1024 * 1024;
 
-/// Events looked through at once by an engine that has no index of kinds.
+/// Page size for searching events in an engine that has no index of kinds.
 const KINDS_PAGE: usize = 4_096;
 
 /// Snapshots kept: the newest, and two to fall back on when the newest proves damaged.
@@ -34,27 +34,27 @@ pub struct NewEvent {
     pub time_ms: i64,
     pub run: String,
     pub kind: String,
-    /// The agent concerned, if one is.
+    /// The agent concerned, if any.
     pub agent: Option<String>,
-    /// The task concerned, if one is.
+    /// The task concerned, if any.
     pub task: Option<String>,
     pub epoch: Option<u64>,
-    /// The rest, as the text of a JSON object; not looked into.
+    /// The rest, as the text of a JSON object; the store does not parse it.
     pub details: String,
 }
 
-/// An event as it stands in the log.
+/// An event as the log holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredEvent {
-    /// Its place, from 1, without gaps.
+    /// Its sequence number, from 1, without gaps.
     pub seq: u64,
     /// When it happened, in milliseconds since the Unix epoch.
     pub time_ms: i64,
     pub run: String,
     pub kind: String,
-    /// The agent concerned, if one is.
+    /// The agent concerned, if any.
     pub agent: Option<String>,
-    /// The task concerned, if one is.
+    /// The task concerned, if any.
     pub task: Option<String>,
     pub epoch: Option<u64>,
     /// The rest, as the text of a JSON object.
@@ -63,16 +63,16 @@ pub struct StoredEvent {
     pub hash: Hash,
 }
 
-/// Where an agent's words were read.
+/// Where an agent's output was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stream {
     Out,
     Err,
-    /// The transcript that its program keeps. Only how far it was read is stored: its lines are not indexed.
+    /// The transcript that the agent's program keeps. Only the read offset is stored: its lines are not indexed.
     Transcript,
 }
 
-/// One record of an agent's output, as indexed for reading.
+/// One record of an agent's output, as the log index holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLine {
     pub attempt: u64,
@@ -85,27 +85,27 @@ pub struct LogLine {
     pub offset: u64,
     /// Its raw length in the spool, in bytes; `text` may be shorter.
     pub len: u64,
-    /// What is shown and searched, cut by the caller.
+    /// The text to show and search, truncated by the caller.
     pub text: String,
-    /// It ended without a newline and never will get one.
+    /// It ended without a newline and will never get one.
     pub torn: bool,
 }
 
-/// A log line with its place in the index.
+/// A log line with its sequence number in the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredLine {
-    /// Its place among all lines, from 1, rising.
+    /// Its sequence number among all lines, from 1, rising.
     pub seq: u64,
     pub line: LogLine,
 }
 
-/// How far a spool has been read: the first byte not yet taken.
+/// How far a spool has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SpoolOffset {
     pub attempt: u64,
     /// Which of its two files.
     pub stream: Stream,
-    /// First byte not yet taken.
+    /// First byte not yet read.
     pub next: u64,
 }
 
@@ -123,23 +123,23 @@ impl Table {
     pub const ALL: [Table; 4] = [Table::Run, Table::Task, Table::Attempt, Table::Question];
 }
 
-/// A row of a derived table; `(table, run, key)` identifies it, a later one replaces it.
+/// A row of a derived table; `(table, run, key)` identifies it, and a later row with the same identity replaces it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     pub table: Table,
     pub run: String,
     /// Its key within the run.
     pub key: String,
-    /// Where it is listed among its run's rows.
+    /// Its position among its run's rows.
     pub order: u64,
-    /// Its content, as JSON text; not looked into.
+    /// Its content, as JSON text; the store does not parse it.
     pub json: String,
 }
 
 /// Everything one step makes durable, in one transaction or not at all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Batch {
-    /// Append only if the log ends here; `None` appends wherever it ends.
+    /// Append only if the log ends at this event; `None` appends wherever it ends.
     pub expect_last_seq: Option<u64>,
     pub events: Vec<NewEvent>,
     pub lines: Vec<LogLine>,
@@ -157,15 +157,15 @@ impl Batch {
         self.events.is_empty() && self.lines.is_empty() && self.offsets.is_empty()
     }
 
-    /// Bytes of text and state in it.
+    /// Bytes of text and state in the batch.
     pub fn size_bytes(&self) -> usize {
         let rows = self.rows.iter().map(|r| r.run.len() + r.key.len() + r.json.len());
         let snapshot = self.snapshot.as_ref().map_or(0, Vec::len);
         self.news_bytes() + rows.sum::<usize>() + snapshot
     }
 
-    /// Bytes of what is new in it, for the bound on batches. Rows and snapshot are as large as the state that they are derived
-    /// from: a run whose state has grown must not be refused for it.
+    /// Bytes of new content in the batch, for the size limit. Rows and snapshot do not count: they are as large as the state
+    /// they are derived from, and a run whose state has grown must not be refused for it.
     fn news_bytes(&self) -> usize {
         let events = self.events.iter().map(|e| {
             let names = e.agent.as_ref().map_or(0, String::len) + e.task.as_ref().map_or(0, String::len);
@@ -175,7 +175,7 @@ impl Batch {
         events.chain(lines).sum::<usize>()
     }
 
-    /// Refuses what no engine takes, before it reaches a queue.
+    /// Refuses a batch that no engine accepts, before it reaches a queue.
     pub(crate) fn check_size(&self) -> Result<(), Error> {
         let bytes = self.news_bytes();
         if bytes > MAX_BATCH_BYTES {
@@ -188,7 +188,7 @@ impl Batch {
 /// Where the log ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Head {
-    /// The last event's place; 0 when there is none.
+    /// The last event's sequence number; 0 when there is none.
     pub last_seq: u64,
     /// The last event's hash; zeroes when there is none.
     pub last_hash: Hash,
@@ -205,7 +205,7 @@ pub struct Snapshot {
     pub state: Vec<u8>,
 }
 
-/// What a verification looked at and what it found.
+/// What a verification checked and what it found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Verification {
     /// Events whose hash was recomputed.
@@ -224,25 +224,26 @@ impl Verification {
     }
 }
 
-/// Why the store could not do what was asked. Each says whether trying again can help.
+/// Why the store could not do what was asked. Each error says whether a retry can help.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The log does not end where the caller believed; nothing of the batch was written.
+    /// The log does not end where the caller expected; nothing of the batch was written.
     #[error("the log ends at event {found}, the batch was made for {expected}")]
     Conflict {
-        /// Where the caller believed it ended.
+        /// Where the caller expected it to end.
         expected: u64,
         found: u64,
     },
-    /// No space left; nothing of the batch was written, try again when there is space.
+    /// No space left; nothing of the batch was written, retry when there is space.
     #[error("no space left on the disk of the store: {0}")]
     Full(String),
-    /// The disk failed; nothing of the batch was acknowledged, trying again may help.
+    /// The disk failed; nothing of the batch was acknowledged, a retry may help.
     #[error("input/output error on the store: {0}")]
     Io(String),
-    /// Another process holds the database; trying again may help.
+    /// Another process holds the database; a retry may help.
     #[error("the database is locked by another process: {0}")]
     Busy(String),
+<<<<<<< HEAD
     /// The database cannot be reached; trying again may help. Whether the last write was made is found out before the next.
     #[error("the database cannot be reached: {0}")]
     Unreachable(String),
@@ -255,7 +256,10 @@ pub enum Error {
     /// The address of a database cannot be used as it is written.
     #[error("{address} cannot be used: {why}")]
     Address { address: String, why: String },
-    /// Permissions or a read-only disk forbid it; a person has to look.
+    /// Permissions or a read-only disk forbid it; a person has to fix that.
+=======
+    /// Permissions or a read-only disk forbid it; a person has to fix that.
+>>>>>>> 3190ba062ad81279bc794219679e9836478b92cc
     #[error("the store cannot be written: {0}")]
     Denied(String),
     /// The batch is larger than the bound.
@@ -267,36 +271,36 @@ pub enum Error {
     /// A file of the database was removed or replaced while in use; open the store again.
     #[error("{0} was removed or replaced while in use; the store must be opened again")]
     Gone(PathBuf),
-    /// Whether the last write is durable is unknown; open the store again and read where it ends.
+    /// It is unknown whether the last write is durable; reopen the store and read where it ends.
     #[error("the store must be opened again: {0}")]
     MustReopen(String),
     #[error("{path} has schema {found}, this rekindle knows up to {known}; use a newer rekindle")]
     Newer {
         path: PathBuf,
         found: i64,
-        /// The newest version known here.
+        /// The newest version that this program knows.
         known: i64,
     },
-    /// The file is not a store of ours; it was left as it is.
+    /// The file is not a rekindle store; it was left unchanged.
     #[error("{path} is not a rekindle store: {why}; it was left untouched")]
     Foreign {
         path: PathBuf,
-        /// How that was seen.
+        /// How that was recognised.
         why: String,
     },
     /// Damaged, and no copy is good enough to continue from; everything was left as it is.
     #[error("{path} is damaged ({why}) and cannot be repaired: {tried}")]
     Unrepairable { path: PathBuf, why: String, tried: String },
-    /// Database and shadow log tell different histories; a person has to choose.
+    /// The database and the shadow log hold different histories; a person has to choose.
     #[error("database and shadow log differ at event {seq}; neither was changed")]
     Diverged {
-        /// The first place where they differ.
+        /// The first event that differs.
         seq: u64,
     },
     /// The database library refused for another reason: a mistake in this program.
     #[error("database error: {0}")]
     Database(String),
-    /// The store is closed, or (in memory) crashed on request.
+    /// The store is closed, or (in memory) an injected crash has happened.
     #[error("the store is closed")]
     Closed,
 }
@@ -307,7 +311,7 @@ pub trait Read: Send + Sync {
     fn head(&self) -> Result<Head, Error>;
     /// Up to `limit` events after `after_seq`, in order.
     fn events(&self, after_seq: u64, limit: usize) -> Result<Vec<StoredEvent>, Error>;
-    /// The kinds of events that the log holds, in the order of their names.
+    /// The kinds of events that the log holds, ordered by name.
     fn kinds(&self) -> Result<Vec<String>, Error> {
         let (mut kinds, mut after) = (BTreeSet::new(), 0);
         loop {
@@ -331,15 +335,15 @@ pub trait Read: Send + Sync {
             }
         }
     }
-    /// How many events of a kind stand after `after_seq`, counted without reading them.
+    /// Counts the events of a kind after `after_seq` without reading them.
     fn count_of(&self, kind: &str, after_seq: u64) -> Result<u64, Error> {
         Ok(self.events_of(&[kind], after_seq, usize::MAX)?.len() as u64)
     }
-    /// The newest snapshot that passes its check; a damaged one is passed over for an older one.
+    /// The newest snapshot that passes its check; damaged ones are skipped for an older one.
     fn latest_snapshot(&self) -> Result<Option<Snapshot>, Error>;
     /// How far every spool has been read, ordered by attempt and stream.
     fn offsets(&self) -> Result<Vec<SpoolOffset>, Error>;
-    /// How far one spool has been read; 0 when it never was.
+    /// How far one spool has been read; 0 if it was never read.
     fn offset(&self, attempt: u64, stream: Stream) -> Result<u64, Error>;
     /// Rows of a derived table, of one run or of all, ordered by run, order and key.
     fn rows(&self, table: Table, run: Option<&str>) -> Result<Vec<Row>, Error>;
@@ -349,27 +353,27 @@ pub trait Read: Send + Sync {
     }
     /// The last `n` lines, of one agent or of all, oldest first.
     fn log_tail(&self, agent: Option<&str>, n: usize) -> Result<Vec<StoredLine>, Error>;
-    /// Up to `limit` lines after place `after`, of one agent or of all, oldest first.
+    /// Up to `limit` lines after sequence number `after`, of one agent or of all, oldest first.
     fn log_since(&self, agent: Option<&str>, after: u64, limit: usize) -> Result<Vec<StoredLine>, Error>;
-    /// Up to `limit` lines of one attempt after place `after`, both streams together, oldest first.
+    /// Up to `limit` lines of one attempt after sequence number `after`, both streams together, oldest first.
     fn attempt_lines(&self, attempt: u64, after: u64, limit: usize) -> Result<Vec<StoredLine>, Error>;
     /// The last `limit` lines of one attempt, both streams together, oldest first.
     fn attempt_tail(&self, attempt: u64, limit: usize) -> Result<Vec<StoredLine>, Error>;
-    /// The places of those lines alone, which are found without reading a line: for a view that jumps about in a long log.
+    /// Only the sequence numbers of those lines, found without reading a line: for a view that jumps around in a long log.
     fn attempt_places(&self, attempt: u64, after: u64, limit: usize) -> Result<Vec<u64>, Error>;
     /// The last `limit` lines that contain every word of `query`, oldest first; see [`search::Query`].
     fn log_search(&self, query: &str, agent: Option<&str>, limit: usize) -> Result<Vec<StoredLine>, Error>;
-    /// Recomputes the hash chain after `from_seq`; from 0 also everything else that is stored.
+    /// Recomputes the hash chain after `from_seq`; from 0, also checks everything else that is stored.
     fn verify(&self, from_seq: u64) -> Result<Verification, Error>;
 }
 
 /// The whole store, for the one coordinator.
 pub trait Store: Read {
-    /// Appends the batch; returns only when it is durable, or says that nothing of it was acknowledged.
+    /// Appends the batch; returns only when it is durable, or reports that nothing of it was acknowledged.
     fn append(&self, batch: Batch) -> Result<Receipt, Error>;
     /// Replaces all derived tables by exactly these rows; writes nothing when they are the same.
     fn replace_rows(&self, rows: Vec<Row>) -> Result<(), Error>;
-    /// Takes a backup when the last one is an hour old, and returns its path; engines without files have none.
+    /// Takes a backup when the last one is an hour old, and returns its path; `None` for engines without files.
     fn backup_if_due(&self, now_ms: i64) -> Result<Option<PathBuf>, Error>;
     /// Removes some of the log lines of an attempt that has ended, in one short transaction; none means that none is left.
     fn remove_lines(&self, attempt: u64) -> Result<RemovedLines, Error>;

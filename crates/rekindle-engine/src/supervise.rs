@@ -1,7 +1,7 @@
-//! Supervision: starting shims, proving what became of them, ending what a dead one left, watching them all.
+//! Supervision: starts shims, proves what became of them, ends what a dead shim left, and watches them all.
 //!
-//! Everything here reports facts and carries out orders; what an end means, what is retried and when, is decided
-//! in the core. The bundle directory is the truth; processes and sockets are looked at only through it.
+//! Everything here reports facts and carries out orders; the core decides what an end means, what is retried and when. The
+//! bundle directory is the truth; processes and sockets are inspected only through it.
 
 mod activity;
 mod adopt;

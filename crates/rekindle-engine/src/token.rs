@@ -1,4 +1,4 @@
-//! An attempt's token: it names the attempt and epoch, and only this state directory's secret can make one.
+//! An attempt's token: it names the attempt and epoch, and it can only be made with this state directory's secret.
 
 use rekindle_core::ids::{AttemptId, Epoch, QuestionId};
 use rekindle_core::phone::Code;
@@ -23,7 +23,7 @@ impl Tokens {
         Self { secret, run: String::new() }
     }
 
-    /// The same for one run: nothing that was made for another run passes, although attempts are counted anew.
+    /// Restricts the tokens to one run: nothing made for another run passes, although attempts are counted anew.
     pub fn of_run(self, run: &str) -> Self {
         Self { run: run.to_owned(), ..self }
     }
@@ -42,8 +42,8 @@ impl Tokens {
         self.mac("nonce", attempt, epoch)
     }
 
-    /// Whether a nonce is the one of this attempt: as it is made now, or in a bundle that names no run, as versions made it
-    /// that knew attempts only.
+    /// Whether a nonce belongs to this attempt: as it is made now, or, in a bundle that names no run, as it was made by
+    /// versions that knew only attempts.
     pub fn made_nonce(&self, nonce: &str, run: &str, attempt: AttemptId, epoch: Epoch) -> bool {
         let expected =
             if run.is_empty() { self.mac_of("", "nonce", attempt, epoch) } else { self.nonce(attempt, epoch) };
@@ -70,25 +70,26 @@ impl Tokens {
         [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-")
     }
 
-    /// The nonce of the fence in what an agent is told again: another one every time.
+    /// The nonce of the fence in a repeated message to an agent: a different one every time.
     pub fn reminder(&self, attempt: AttemptId, epoch: Epoch, number: i64) -> String {
         self.mac(&format!("reminder {number}"), attempt, epoch).chars().take(32).collect()
     }
 
-    /// Whose token this is, if it is one of ours.
+    /// The attempt and epoch of this token, if it is one of ours.
     pub fn check(&self, token: &str) -> Option<(AttemptId, Epoch)> {
         let mut parts = token.strip_prefix("rk1.")?.splitn(3, '.');
         let attempt = AttemptId(parts.next()?.parse().ok()?);
         let epoch = Epoch(parts.next()?.parse().ok()?);
         let mac = blake3::Hash::from_hex(parts.next()?).ok()?;
-        // The second is of an agent that an earlier version started, which still works. `blake3::Hash` compares in constant time.
+        // The second one is for agents that an earlier version started and that are still running. `blake3::Hash` compares
+        // in constant time.
         let ours = [self.run.as_str(), ""].map(|run| self.mac_of(run, "token", attempt, epoch));
         let ours = ours.iter().any(|made| blake3::Hash::from_hex(made).is_ok_and(|made| made == mac));
         ours.then_some((attempt, epoch))
     }
 
-    /// The one-time code of a question, for a reply from a phone. It is derived from what was asked and when, so that nothing is
-    /// stored, and a restart asks with the same one.
+    /// The one-time code of a question, for a reply from a phone. It is derived from the question and the time it was asked,
+    /// so that nothing is stored, and after a restart the code is the same.
     pub fn question_code(&self, id: QuestionId, attempt: AttemptId, asked_at: Time) -> Code {
         self.code(&format!("question {id} {} {}", attempt.0, asked_at.0))
     }

@@ -1,13 +1,14 @@
-//! Signals to this process, beside the queue of messages: they are heard even while the queue is full or the store refuses.
+//! Signals to this process, separate from the message queue: they are seen even while the queue is full or the store
+//! refuses.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rekindle_core::event::PauseReason;
 
-/// Signals that are kept: after these nothing sharper can be said.
+/// Signals that are kept: later ones cannot ask for anything more urgent.
 const KEPT: usize = 16;
 
-/// What signals said so far.
+/// The signals received so far.
 #[derive(Clone, Debug, Default)]
 pub struct Urgent(Arc<Mutex<Heard>>);
 
@@ -17,18 +18,18 @@ struct Heard {
     taken: usize,
 }
 
-/// How urgently this process is to leave.
+/// How urgently this process should exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wish {
-    /// Nobody asked.
+    /// No signal was received.
     Stay,
-    /// The run is to be paused.
+    /// The run should be paused.
     Pause,
     Leave,
 }
 
 impl Urgent {
-    /// A signal came.
+    /// Records a signal.
     pub fn pause(&self, reason: PauseReason) {
         let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if heard.reasons.len() < KEPT {
@@ -36,7 +37,7 @@ impl Urgent {
         }
     }
 
-    /// What came since it was last taken.
+    /// The signals received since the last call.
     pub(crate) fn take(&self) -> Vec<PauseReason> {
         let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let all = heard.reasons.len();
@@ -44,7 +45,7 @@ impl Urgent {
         heard.reasons[taken..].to_vec()
     }
 
-    /// What all of it comes to.
+    /// The most urgent wish of all signals received.
     pub(crate) fn wish(&self) -> Wish {
         let heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let of = |reason: &PauseReason| match reason {

@@ -1,5 +1,5 @@
-//! What the driver asks of everything outside: processes, files, time. The real one is `world::real`, the simulator has
-//! its own; the driver cannot tell them apart.
+//! What the driver asks of everything outside: processes, files, time. The real implementation is `world::real`, the
+//! simulator has its own; the driver cannot tell them apart.
 
 pub mod kept;
 mod memory;
@@ -38,31 +38,31 @@ pub struct LaunchOrder {
     pub attempt: AttemptId,
     pub agent: AgentName,
     pub role: Role,
-    /// Which `[agents.NAME]` runs it.
+    /// The `[agents.NAME]` entry that runs it.
     pub cli: String,
     pub epoch: Epoch,
     pub tasks: Vec<TaskId>,
-    /// Which try at the first task.
+    /// The number of this attempt at the first task.
     pub number: u32,
     pub resume: Option<String>,
-    /// Checks of its tasks that are run before it begins, to know later what its work changed.
+    /// Checks of its tasks that are run before it starts, to know later what its work changed.
     pub baselines: Vec<CheckOrder>,
-    /// What its prompt says; the world adds what is on disk.
+    /// What its prompt says; the world adds information from disk.
     pub facts: Facts,
-    /// The workspace of its own that it works in.
+    /// Its own workspace, if it has one.
     pub workspace: Option<String>,
-    /// Whether that is set up first.
+    /// Whether that workspace is set up first.
     pub set_up: bool,
-    /// What is promised by all tasks that are worked on there.
+    /// The artifacts declared by all tasks that are worked on there.
     pub declared: Vec<String>,
 }
 
-/// What an agent has to be told again after its context was compacted.
+/// What an agent is told again after a compaction.
 #[derive(Clone, Debug)]
 pub struct Notice {
-    /// What it says; the world adds what is on disk.
+    /// What it says; the world adds information from disk.
     pub facts: Facts,
-    /// The workspace of its own that the agent works in.
+    /// The agent's own workspace, if it has one.
     pub workspace: Option<String>,
 }
 
@@ -73,78 +73,80 @@ pub struct CheckOrder {
     /// Shell commands that must exit with 0.
     pub commands: Vec<String>,
     pub artifacts: Vec<String>,
-    /// Where they are run; none means once, as they are.
+    /// The environments to run the commands in; if empty, they run once, as they are.
     pub environments: Vec<String>,
-    /// The plan's health commands, which are run once after them.
+    /// The plan's health commands, which are run once after the others.
     pub health: Vec<String>,
-    /// The workspace of its own that the work was done in.
+    /// The workspace that the work was done in, if it was a separate one.
     pub workspace: Option<String>,
 }
 
-/// Accepted work that is to be merged.
+/// Accepted work to merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MergeOrder {
     pub task: TaskId,
     pub epoch: Epoch,
-    /// The workspace that it was done in.
+    /// The workspace that the work was done in.
     pub workspace: String,
     pub message: String,
-    /// The newest commit of the run's branch that is known.
+    /// The newest known commit of the run's branch.
     pub known: Option<String>,
-    /// What is promised by all tasks that are worked on there: it is merged although git ignores it.
+    /// The artifacts declared by all tasks that are worked on there: they are merged although git ignores them.
     pub declared: Vec<String>,
 }
 
-/// An attempt is over for its workspace.
+/// Says that an attempt no longer uses its workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaveOrder {
     pub attempt: AttemptId,
     pub task: TaskId,
-    /// The workspace of its own that it worked in.
+    /// Its own workspace, if it had one.
     pub workspace: Option<String>,
-    /// Whether nobody needs the workspace any more.
+    /// Whether the workspace is no longer needed.
     pub tidy: bool,
-    /// What is promised by all tasks that are worked on there: it is kept although git ignores it.
+    /// The artifacts declared by all tasks that are worked on there: they are kept although git ignores them.
     pub declared: Vec<String>,
 }
 
-/// Whether the machine had room for an order.
+/// Whether the machine had the resources for an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// It is under way, or was before: what comes of it arrives as an observation. That may be a refusal, when nothing was started.
-    /// What may have been begun is never told as refused: it is looked into by its lock and its identity until it is known.
+    /// The order is under way, or was before: its result arrives as an observation. That may be a refusal, if nothing was
+    /// started. Something that may have been started is never reported as refused: its lock and its identity are checked
+    /// until its state is known.
     Yes,
-    /// The machine had no room for it: nothing was started.
+    /// The machine lacked the resources for it: nothing was started.
     Refused(Refusal),
 }
 
 /// The outside. Every method may be called twice for the same thing.
 pub trait World {
     fn now(&mut self) -> Time;
-    /// What the machine's clocks say beside that; nothing where there is only the one.
+    /// What the machine's other clocks say; `None` where there is only the one.
     fn clocks(&mut self) -> Option<ClockSeen> {
         None
     }
-    /// What the calendar says in the person's zone; nothing where there is none.
+    /// What the calendar says in the person's time zone; `None` if there is none.
     fn calendar(&mut self) -> Option<Calendar> {
         None
     }
-    /// Runs the checks in its order, then starts an attempt's process; what they said and whether that worked arrives as observations. Asked for twice, it is started once.
+    /// Runs the checks in its order, then starts an attempt's process; the results of the checks and of the start arrive as
+    /// observations. If called twice, it is started once.
     fn launch(&mut self, order: LaunchOrder) -> Admission;
-    /// Stops an attempt's whole tree; its end arrives as an observation. A launch that is under way is waited for.
+    /// Stops an attempt's whole process tree; its end arrives as an observation. A launch in progress is waited for.
     fn stop(&mut self, attempt: AttemptId, at_once: bool);
-    /// Runs the checks of a claim; what they saw arrives as an observation.
+    /// Runs the checks of a claim; their results arrive as an observation.
     fn run_checks(&mut self, order: CheckOrder) -> Admission;
-    /// How much of the prompt of an attempt is rekindle's own.
+    /// How many bytes of an attempt's prompt are rekindle's own.
     fn own_bytes(&mut self, _attempt: AttemptId, facts: &Facts, resumed: bool) -> u64 {
         brief::own_bytes(facts, resumed)
     }
-    /// Keeps what a check printed outside the state; the name it is kept under, nothing where it cannot be kept.
+    /// Keeps the output of a check outside the state; returns the name it is kept under, or `None` if it cannot be kept.
     fn keep_output(&mut self, _output: &str) -> Option<String> {
         None
     }
-    /// Reads a spool from an offset into `into`, at most `limit` bytes; nothing more to read leaves it empty. Fails
-    /// when the spool cannot be read. That is not its end: it is read again later.
+    /// Reads a spool from an offset into `into`, at most `limit` bytes; leaves it empty when there is nothing more to read.
+    /// Fails when the spool cannot be read. That does not mean that it has ended: it is read again later.
     fn read_spool(
         &mut self,
         attempt: AttemptId,
@@ -153,7 +155,7 @@ pub trait World {
         limit: usize,
         into: &mut Vec<u8>,
     ) -> std::io::Result<()>;
-    /// A reader for one attempt of an `[agents.NAME]`; nothing where its words are not understood.
+    /// A reader for one attempt of an `[agents.NAME]` entry; `None` if its output is not understood.
     fn reader(&mut self, _cli: &str) -> Option<Box<dyn Reader>> {
         None
     }
@@ -169,11 +171,12 @@ pub trait World {
     ) -> std::io::Result<()> {
         Ok(())
     }
-    /// How the transcript of a session is found after its attempt has ended.
+    /// The state of a session's transcript after its attempt has ended.
     fn transcript_state(&mut self, _attempt: AttemptId, _cli: &str, _session: &str) -> Transcript {
         Transcript::Unknown
     }
-    /// Who answers with a notice, once it may go out. What is on disk is looked up then, not while the driver waits.
+    /// Returns an answerer that replies with a notice, once it may be sent. The files on disk are read then, not while the
+    /// driver waits.
     fn noticing(&mut self, notice: Notice, reply: Answerer) -> Answerer {
         Box::new(move |_| reply(Response::Context { text: brief::reinject(&notice.facts) }))
     }
@@ -181,34 +184,36 @@ pub trait World {
     fn history(&mut self, _attempt: AttemptId, _cli: &str, _session: &str, _ledger: &Ledger) -> History {
         History::Unknown
     }
-    /// Gives a running agent a message. One number is delivered once.
+    /// Sends a message to a running agent. Each number is delivered once.
     fn tell(&mut self, _attempt: AttemptId, _cli: &str, _number: u32, _text: &str) {}
-    /// Watches the program in which a person works on a task; its end arrives as an observation, with what changed. One that has
-    /// ended already is told at once.
+    /// Watches the program in which a person works on a task; its end arrives as an observation, with what changed. If it
+    /// has already ended, that is reported at once.
     fn watch_person(&mut self, _task: &TaskId, _by: &PersonProcess, _place: WorkedOn) {}
-    /// Lets an agent that waits for messages leave.
+    /// Lets an agent that waits for messages exit.
     fn close_input(&mut self, _attempt: AttemptId) {}
-    /// What is left of attempts, by their bundles, in the order of the question.
+    /// What is left of attempts, according to their bundles, in the order of `attempts`.
     fn probe(&mut self, attempts: &[(AttemptId, Epoch)]) -> Vec<Found>;
-    /// Reports that were left in an attempt's bundle, in order. Fails when the machine has no room to read them. That
-    /// does not mean that there are none: ask again.
+    /// Reports that were left in an attempt's bundle, in order. Fails when the machine lacks the resources to read them.
+    /// That does not mean that there are none: ask again.
     fn kept_reports(&mut self, attempt: AttemptId) -> std::io::Result<Vec<KeptReport>>;
     /// The reports that `kept_reports` last gave for an attempt are durable now.
     fn drop_kept_reports(&mut self, attempt: AttemptId);
-    /// Those of `paths` that are not on disk; of work that was merged as `merged`, those that the run's branch has no longer.
+    /// The `paths` that are not on disk; for work that was merged as `merged`, those that the run's branch no longer has.
     fn missing(&mut self, paths: &[String], merged: Option<&str>) -> Vec<String>;
-    /// An attempt is over for its workspace: what it left there is kept, and the workspace goes where nobody needs it any more.
+    /// An attempt no longer uses its workspace: the files it left there are kept, and the workspace is removed if it is no
+    /// longer needed.
     fn leave(&mut self, _order: LeaveOrder) {}
-    /// Merges accepted work into the run's branch; how it went arrives as an observation. Asked for twice, it is merged once.
+    /// Merges accepted work into the run's branch; the result arrives as an observation. If called twice, it is merged once.
     fn merge(&mut self, order: MergeOrder);
-    /// Runs the plan's health commands; what they said arrives as an observation.
+    /// Runs the plan's health commands; their results arrive as an observation.
     fn check_health(&mut self, commands: &[String]) -> Admission;
-    /// Tries checks once in a fresh worktree; what they said arrives as an observation.
+    /// Runs checks once in a fresh worktree; their results arrive as an observation.
     fn preflight(&mut self, tries: Vec<TryCheck>) -> Admission;
-    /// Asks the user's command what is left of the allowance; the answer, or that there is none, arrives as an observation.
+    /// Asks the user's command how much of the allowance is left; the answer, or that there is none, arrives as an
+    /// observation.
     fn ask_usage(&mut self);
     fn alert(&mut self, alert: &Alert);
-    /// What the run wants to know from a person now, all of it: phones are asked, and replies arrive as orders.
+    /// All questions that the run has for a person now: phones are asked, and replies arrive as orders.
     fn ask(&mut self, _asking: Asking) {}
     /// Whether there is a phone to ask.
     fn has_phones(&self) -> bool {
@@ -216,22 +221,22 @@ pub trait World {
     }
     /// Bytes that an attempt has written so far, to its session's transcript too.
     fn written(&mut self, attempt: AttemptId) -> u64;
-    /// What the processes of an attempt have used so far; nothing where there are none. Fails when that cannot be told.
-    /// It does not mean that they have done nothing: ask again.
+    /// What the processes of an attempt have used so far; `None` if there are none. Fails when that cannot be determined.
+    /// That does not mean that they have done nothing: ask again.
     fn activity(&mut self, attempt: AttemptId) -> std::io::Result<Option<Activity>>;
-    /// How long the connections of an attempt's processes have been quiet; nothing where they have none.
+    /// How long the connections of an attempt's processes have been quiet; `None` if they have none.
     fn connections_quiet_ms(&mut self, _attempt: AttemptId) -> Option<u64> {
         None
     }
-    /// Whether agents are looked at in turn because the system has no watch left for them.
+    /// Whether agents are polled because the system has no watch left for them.
     fn polls(&mut self) -> bool {
         false
     }
-    /// The run is complete: the workspaces that are left of it go, with their branches. What is in them is kept first.
+    /// The run is complete: its remaining workspaces are removed, with their branches. Their content is kept first.
     fn tidy(&mut self) {}
-    /// Waits until what was started beside the driver and must not be cut off has ended.
+    /// Waits for background work that must not be interrupted.
     fn finish(&mut self) {}
-    /// An attempt is being watched from now on.
+    /// Starts watching an attempt.
     fn watch(&mut self, attempt: AttemptId);
     /// An attempt is over; nothing more will be asked about it.
     fn forget(&mut self, attempt: AttemptId);

@@ -1,8 +1,8 @@
-//! The one way a small file comes into being: whole or not at all, through a crash and a power cut.
+//! The one way to create a small file: whole or not at all, even through a crash or a power cut.
 //!
-//! A temporary file in the same directory is created exclusively, written, synced, renamed over the name, and the
-//! directory is synced. A failed sync is an error of this save and is never tried again on the same file: the
-//! kernel may have dropped the page and would then answer that all is well.
+//! A temporary file in the same directory is created exclusively, written, synced, renamed over the name, and the directory
+//! is synced. A failed sync is an error of this save and is never retried on the same file: the kernel may have dropped the
+//! page and would then report success.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,17 +11,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
 
-/// How temporary files end, so that a sweep at start can recognise them.
+/// Suffix of temporary files, so that a sweep at start can recognise them.
 pub const TEMPORARY_SUFFIX: &str = ".tmp";
 
-/// What programs ask for when they make a file; the mask takes from it.
+/// The mode that programs request for a new file; the umask is applied to it.
 const USUAL: Mode = Mode::from_raw_mode(0o666);
 
 /// Tells apart the temporary files of one process.
 static SERIAL: AtomicU64 = AtomicU64::new(0);
 
-/// Opens a directory to work in; a symlink in its last place is refused. Fails when it is missing, not a directory, or
-/// a symlink.
+/// Opens a directory to work in; a symlink as the last component is refused. Fails when it is missing, not a directory, or a
+/// symlink.
 pub fn open_dir(dir: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(rustix::fs::open(dir, flags, Mode::empty())?)
@@ -33,13 +33,13 @@ pub fn save(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     save_in(open_dir(dir)?, name, bytes)
 }
 
-/// Whose a saved file is to be and who may read it.
+/// Who owns a saved file and who may read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     Private,
-    /// As any new file: what the caller's mask leaves of everybody's reading and the owner's writing.
+    /// Like any new file: what the caller's umask leaves of read and write permission for everyone.
     Usual,
-    /// As another file was: these bits, this owner and group where they can be given.
+    /// Like another file: these mode bits, and this owner and group where they can be set.
     Like {
         mode: u32,
         uid: u32,
@@ -47,8 +47,8 @@ pub enum Access {
     },
 }
 
-/// [`save`] with another access: for files that are not rekindle's own. As [`save`]; also when the owner cannot be
-/// kept.
+/// [`save`] with another access: for files that are not rekindle's own. Fails like [`save`], and also when the owner cannot
+/// be kept.
 pub fn save_as(dir: &Path, name: &str, bytes: &[u8], access: Access) -> io::Result<()> {
     save_with(open_dir(dir)?, name, bytes, access)
 }
@@ -74,7 +74,7 @@ fn save_with<Fd: AsFd>(dir: Fd, name: &str, bytes: &[u8], access: Access) -> io:
     done
 }
 
-/// Gives a new file the access of another one.
+/// Gives a new file the requested access.
 fn give(file: &OwnedFd, access: Access) -> io::Result<()> {
     let Access::Like { mode, uid, gid } = access else { return Ok(()) };
     let made = rustix::fs::fstat(file)?;
@@ -82,7 +82,7 @@ fn give(file: &OwnedFd, access: Access) -> io::Result<()> {
         rustix::fs::fchown(file, Some(Uid::from_raw(uid)), None)?;
     }
     if made.st_gid != gid {
-        // A group that we are not in cannot be given; the bits for it then count for ours.
+        // A group that we are not a member of cannot be set; the group bits then apply to our own group.
         let _ = rustix::fs::fchown(file, None, Some(Gid::from_raw(gid)));
     }
     Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(mode & 0o7777))?)
@@ -98,7 +98,7 @@ fn create_new_as<Fd: AsFd>(dir: Fd, name: &str, mode: Mode) -> io::Result<OwnedF
     Ok(rustix::fs::openat(dir, name, flags, mode)?)
 }
 
-/// Gives a synced temporary file its name, durably.
+/// Renames a synced temporary file to its final name, durably.
 pub(crate) fn commit<Fd: AsFd>(dir: Fd, temporary: &str, name: &str) -> io::Result<()> {
     rustix::fs::renameat(dir.as_fd(), temporary, dir.as_fd(), name)?;
     rustix::fs::fsync(dir)?;

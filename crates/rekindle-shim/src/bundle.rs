@@ -1,7 +1,7 @@
 //! The bundle: one private directory per started process, and the typed records inside it.
 //!
-//! A record that is not there, one that cannot be read and one that is whole are three different answers, because
-//! adoption acts differently on each. Nothing here deletes.
+//! A missing record, an unreadable one and a whole one are three different answers, because adoption acts differently on
+//! each. Nothing here deletes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -26,26 +26,26 @@ pub const VERSION: u32 = 1;
 pub const SPEC: &str = "spec.json";
 /// What the agent reads from its standard input in mode `file`.
 pub const PROMPT: &str = "prompt";
-/// Who the shim and the agent are.
+/// The identities of the shim and the agent.
 pub const SHIM: &str = "shim.json";
 /// The agent's standard output.
 pub const OUT: &str = "out.log";
 /// The agent's standard error.
 pub const ERR: &str = "err.log";
-/// The file whose lock says that a shim lives.
+/// The file whose lock shows that a shim is alive.
 pub const LOCK: &str = "lock";
-/// How it ended.
+/// The exit record.
 pub const EXIT: &str = "exit.json";
-/// Where the shim listens.
+/// The socket that the shim listens on.
 pub const SOCK: &str = "sock";
-/// What the shim itself had to say.
+/// The shim's own log output.
 pub const SHIM_LOG: &str = "shim.log";
 /// Why the agent's program could not be started; written by the stub, folded into the exit record by the shim.
 pub const START_ERROR: &str = "start_error.json";
 /// Made by the stub at the last moment before it becomes the agent: without it no instruction of the agent was ever run.
 pub const BEGUN: &str = "begun";
 
-/// Arguments and environment may reach some megabytes; more than this is no spec.
+/// Arguments and environment may reach some megabytes; a larger file is not a spec.
 const SPEC_MAX_BYTES: u64 = 16 << 20;
 /// Every other record is small by construction; a larger file is not ours.
 const RECORD_MAX_BYTES: u64 = 64 << 10;
@@ -64,7 +64,7 @@ pub enum Stdin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Output {
-    /// Straight into the logs: the files are the agent's descriptors, no byte passes the shim.
+    /// Straight into the logs: the files are the agent's descriptors, no byte passes through the shim.
     Spool,
     /// Through the shim, which keeps the first `bytes` of each stream and counts the rest.
     Capped {
@@ -77,7 +77,7 @@ pub enum Output {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
     pub version: u32,
-    /// The run this process belongs to; empty in bundles of earlier versions and where it belongs to none.
+    /// The run this process belongs to; empty in bundles of earlier versions and if it belongs to none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub run: String,
     /// The attempt this process belongs to.
@@ -88,28 +88,28 @@ pub struct Spec {
     pub nonce: String,
     /// The program and its arguments.
     pub argv: Vec<String>,
-    /// Where it runs; absolute.
+    /// The working directory; absolute.
     pub cwd: PathBuf,
     /// Variables added to the inherited environment.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// Variables taken out of the inherited environment.
+    /// Variables removed from the inherited environment.
     #[serde(default)]
     pub env_remove: BTreeSet<String>,
     pub stdin: Stdin,
     pub output: Output,
-    /// When the shim ends it by itself, counted from the start of the program.
+    /// When the shim ends the program on its own, counted from the start of the program.
     #[serde(default)]
     pub deadline_ms: Option<u64>,
-    /// The ladder for a stop that brings none, and for the deadline.
+    /// The ladder for the deadline, and for a stop that brings none.
     #[serde(default = "ladder::default_rungs")]
     pub stop: Vec<Rung>,
-    /// What it may take; none for a process that is held to nothing, such as a check.
+    /// Its resource caps; `None` for a process without caps, such as a check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caps: Option<Caps>,
 }
 
-/// Who lives here. Written before the agent's first instruction.
+/// Which processes live here. Written before the agent's first instruction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShimRecord {
     /// The version of this record and of the wire.
@@ -125,10 +125,10 @@ pub struct ShimRecord {
     pub started_at_ms: u64,
     /// The same moment since boot.
     pub started_boottime_ms: u64,
-    /// What holds it to its caps.
+    /// What enforces its caps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caps: Option<Held>,
-    /// The stub marks the agent's begin; earlier builds did not.
+    /// The stub marks the agent's start; earlier builds did not.
     #[serde(default)]
     pub marks_begin: bool,
 }
@@ -136,7 +136,7 @@ pub struct ShimRecord {
 /// Why a program never ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartError {
-    /// The system's error number, 0 where it gave none.
+    /// The system's error number, 0 if it gave none.
     pub errno: i32,
     /// What was tried and what the system said.
     pub text: String,
@@ -145,16 +145,16 @@ pub struct StartError {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogEnd {
     pub bytes: u64,
-    /// BLAKE3 of its content; none when it is too long to be hashed in passing.
+    /// BLAKE3 of its content; `None` if it is too long to be hashed at the end.
     pub digest: Option<String>,
     /// Bytes that were written by the agent and not kept.
     pub discarded: u64,
     pub truncated: bool,
-    /// The file was unlinked or replaced under the agent: what is there is not what it wrote.
+    /// The file was unlinked or replaced while the agent ran: its content is not what the agent wrote.
     pub replaced: bool,
 }
 
-/// A process that would not die.
+/// A process that did not die.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Survivor {
     pub pid: u32,
@@ -162,7 +162,7 @@ pub struct Survivor {
     pub name: String,
 }
 
-/// How it ended. The truth about an attempt's process; the socket is only a hint.
+/// How the process ended. This is the truth about an attempt's process; the socket is only a hint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExitRecord {
     pub version: u32,
@@ -192,22 +192,22 @@ pub struct ExitRecord {
     pub max_rss_kb: u64,
     pub out: LogEnd,
     pub err: LogEnd,
-    /// How many processes it had left behind, or had to be killed with it.
+    /// How many processes it left behind, or that had to be killed with it.
     pub swept: u32,
-    /// What could not be killed; the list is cut at a bound.
+    /// Processes that could not be killed; the list is truncated at a limit.
     pub survivors: Vec<Survivor>,
     /// The deadline of the spec ended it.
     pub timed_out: bool,
     pub stop_requested: bool,
-    /// A log could not be brought to the disk, and why.
+    /// Why a log could not be synced to disk, if that failed.
     pub sync_error: Option<String>,
     /// The kernel killed it for lack of memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out_of_memory: Option<OutOfMemory>,
-    /// The cap on its processes, where it met that.
+    /// The cap on its processes, if it reached that cap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processes_cap: Option<u64>,
-    /// Its process ended before it became the agent, and nobody knows why: no fault of the program.
+    /// Its process ended before it became the agent, for an unknown reason: not the program's fault.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub never_began: bool,
 }
@@ -237,7 +237,7 @@ impl Error {
         Self::Io { name: name.to_owned(), source: source.into() }
     }
 
-    /// The system's error number, 0 where it gave none.
+    /// The system's error number, 0 if it gave none.
     pub fn errno(&self) -> i32 {
         match self {
             Self::Io { source, .. } => source.raw_os_error().unwrap_or(0),
@@ -245,7 +245,7 @@ impl Error {
         }
     }
 
-    /// Whether the machine had no room for it; the bundle itself may be sound.
+    /// Whether the machine lacked the resources for it; the bundle itself may be sound.
     pub fn is_refusal(&self) -> bool {
         refusal::is_refusal(self.errno())
     }
@@ -264,8 +264,8 @@ pub struct Bundle {
 }
 
 impl Bundle {
-    /// Opens a bundle; `None` when there is no such directory. Fails when it is there but is a symlink, no directory,
-    /// or not ours to open.
+    /// Opens a bundle; `None` when there is no such directory. Fails when it exists but is a symlink, not a directory, or
+    /// not ours to open.
     pub fn open(path: &Path) -> Result<Option<Self>, Error> {
         match atomic::open_dir(path) {
             Ok(dir) => Ok(Some(Self { path: path.to_owned(), dir })),
@@ -274,8 +274,8 @@ impl Bundle {
         }
     }
 
-    /// Creates a bundle. The spec is written last: a directory without one was never to be started. [`Error::Exists`]
-    /// when the directory is there; the caller decides what that means.
+    /// Creates a bundle. The spec is written last: a directory without one was never meant to be started. Returns
+    /// [`Error::Exists`] when the directory exists; the caller decides what that means.
     pub fn create(path: &Path, spec: &Spec, prompt: Option<&[u8]>) -> Result<Self, Error> {
         let name = path.display().to_string();
         match rustix::fs::mkdir(path, Mode::RWXU) {
@@ -284,7 +284,7 @@ impl Bundle {
             Err(error) => return Err(Error::io(&name, error)),
         }
         let dir = atomic::open_dir(path).map_err(|error| Error::io(&name, error))?;
-        // The mode given to mkdir is cut by the umask; here it must be exact.
+        // The umask reduces the mode given to mkdir; here it must be exact.
         rustix::fs::fchmod(&dir, Mode::RWXU).map_err(|error| Error::io(&name, error))?;
         if let Some(prompt) = prompt {
             atomic::save_in(&dir, PROMPT, prompt).map_err(|error| Error::io(PROMPT, error))?;
@@ -306,17 +306,17 @@ impl Bundle {
         self.record(SPEC, SPEC_MAX_BYTES)
     }
 
-    /// Who lives here, if anyone ever did.
+    /// The shim's record, if one was ever written.
     pub fn shim(&self) -> Result<Option<ShimRecord>, Error> {
         self.record(SHIM, RECORD_MAX_BYTES)
     }
 
-    /// How it ended, if it did.
+    /// The exit record, if the process has ended.
     pub fn exit(&self) -> Result<Option<ExitRecord>, Error> {
         self.record(EXIT, RECORD_MAX_BYTES)
     }
 
-    /// Why the program was not started, if the stub said so.
+    /// Why the program was not started, if the stub recorded a reason.
     pub(crate) fn start_error(&self) -> Result<Option<StartError>, Error> {
         let Some(bytes) = self.read(START_ERROR, RECORD_MAX_BYTES)? else {
             return Ok(None);
@@ -324,8 +324,7 @@ impl Bundle {
         serde_json::from_slice(&bytes).map(Some).map_err(|error| Error::malformed(START_ERROR, error))
     }
 
-    /// Opens the file for the shim's own words, to be its standard error. Fails when it cannot be opened, or is not a
-    /// regular file.
+    /// Opens the shim's log file, to be its standard error. Fails when it cannot be opened, or is not a regular file.
     pub fn shim_log(&self) -> Result<OwnedFd, Error> {
         self.open_file(SHIM_LOG, OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE)
     }
@@ -336,18 +335,18 @@ impl Bundle {
         atomic::save_in(&self.dir, name, &bytes).map_err(|error| Error::io(name, error))
     }
 
-    /// Whether the recorded agent provably never ran: the stub's mark is missing, and it would be there.
+    /// Whether the recorded agent provably never ran: the stub's mark is missing, although this build would have written it.
     pub fn never_began(&self, record: &ShimRecord) -> bool {
         record.marks_begin && self.lacks(BEGUN)
     }
 
-    /// Whether a name is provably free: what cannot be looked at is not.
+    /// Whether a name is provably free: a name that cannot be checked does not count as free.
     pub(crate) fn lacks(&self, name: &str) -> bool {
         let found = rustix::fs::statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW);
         matches!(found, Err(rustix::io::Errno::NOENT))
     }
 
-    /// Whether a name is taken, whatever by.
+    /// Whether a name exists, whatever kind of file it is.
     pub(crate) fn has(&self, name: &str) -> bool {
         rustix::fs::statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
@@ -361,7 +360,7 @@ impl Bundle {
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(Error::malformed(name, "it is not a regular file"));
         }
-        // Only the opening had to be non-blocking; the agent gets a description as it expects it.
+        // Only the opening had to be non-blocking; the agent gets the blocking descriptor it expects.
         let status = rustix::fs::fcntl_getfl(&file).map_err(|error| Error::io(name, error))?;
         rustix::fs::fcntl_setfl(&file, status - OFlags::NONBLOCK).map_err(|error| Error::io(name, error))?;
         Ok(file)

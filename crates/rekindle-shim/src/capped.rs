@@ -1,5 +1,5 @@
-//! Output that passes through the shim and is kept only up to a bound: for checks, whose output nobody promised to
-//! keep. The writer is never blocked and never sees an error; what is over the bound is counted.
+//! Output that passes through the shim and is kept only up to a limit: for checks, whose output nobody promised to keep. The
+//! writer is never blocked and never sees an error; bytes over the limit are counted.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,8 +11,8 @@ use crate::os;
 /// Bytes taken in one turn, so that a flood does not keep the loop from its other duties.
 const TURN_BYTES: usize = 1 << 20;
 
-/// What may still be in a pipe when its writers are dead: the largest pipe an ordinary user may ask for, and some
-/// room. A writer that could not be killed must not keep the shim reading for ever.
+/// What may still be in a pipe when its writers are dead: the largest pipe an ordinary user may request, and some reserve. A
+/// writer that could not be killed must not keep the shim reading forever.
 const REST_BYTES: usize = 4 << 20;
 
 /// One stream on its way into its log.
@@ -27,7 +27,7 @@ impl Capped {
     /// The stream, and the end that the agent writes to.
     pub(crate) fn new(log: OwnedFd, cap: u64) -> io::Result<(Self, OwnedFd)> {
         let (read, write) = os::pipe()?;
-        // Only our end: the agent expects a pipe that waits.
+        // Only our end: the agent expects a blocking pipe.
         rustix::io::ioctl_fionbio(&read, true)?;
         Ok((Self { pipe: Some(read), log, room: cap, discarded: 0 }, write))
     }
@@ -42,12 +42,12 @@ impl Capped {
         self.discarded
     }
 
-    /// Takes what is there, up to one turn.
+    /// Reads what is available, up to one turn.
     pub(crate) fn pump(&mut self) {
         self.take(TURN_BYTES);
     }
 
-    /// Takes what is left once the writers are dead.
+    /// Reads what is left once the writers are dead.
     pub(crate) fn finish(&mut self) {
         self.take(REST_BYTES);
         self.pipe = None;
@@ -81,7 +81,7 @@ impl Capped {
                 Ok(n) if n > 0 => kept += n,
                 Err(Errno::INTR) => {}
                 _ => {
-                    // A full disk: from here on everything is only counted, so that no hole comes into being.
+                    // The disk is full: from here on everything is only counted, so that the log gets no hole.
                     self.room = 0;
                     break;
                 }

@@ -1,7 +1,8 @@
-//! Caps on one agent: how much memory and how many processes its whole tree may take, and what holds it to that.
+//! Caps on one agent: how much memory and how many processes its whole tree may use, and what enforces that.
 //!
-//! A cgroup is best: it counts the whole tree and nobody else. Where there is none, limits on the processes themselves do part
-//! of it. A cap is a protection and no condition: an agent that cannot be capped is started all the same, and the record says so.
+//! A cgroup is best: it counts the whole tree and nothing else. Where there is none, limits on the processes themselves do
+//! part of it. A cap is a protection and not a condition: an agent that cannot be capped is started anyway, and the record
+//! says so.
 
 pub(crate) mod evidence;
 
@@ -12,28 +13,28 @@ use crate::bundle::Spec;
 use crate::cgroup::{self, Group, Layout, scope};
 use crate::os;
 
-/// What an agent may take.
+/// What an agent may use.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caps {
-    /// Memory of the whole tree in bytes; none where it may take all.
+    /// Memory of the whole tree in bytes; `None` if it may use all.
     #[serde(default)]
     pub memory_max: Option<u64>,
     /// Processes and threads of the whole tree.
     #[serde(default)]
     pub processes_max: Option<u64>,
-    /// A person named the memory. Only then is it held by a limit on each process where there is no cgroup: programs that
-    /// reserve far more than they use would not start under a limit that nobody asked for.
+    /// A person configured the memory cap. Only then is it enforced by a limit on each process where there is no cgroup:
+    /// programs that reserve far more than they use would not start under a limit that nobody asked for.
     #[serde(default)]
     pub memory_named: bool,
 }
 
-/// What holds an agent to a cap.
+/// What enforces a cap on an agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
     Cgroup2,
     Cgroup1,
-    /// A scope that systemd made: a cgroup of version 2 too.
+    /// A scope that systemd made: also a cgroup of version 2.
     Scope,
     /// A limit on each of its processes.
     Rlimit,
@@ -41,7 +42,7 @@ pub enum By {
     Nothing,
 }
 
-/// What an agent was held by from its first instruction on.
+/// What enforced an agent's caps from its first instruction on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
     #[serde(default)]
@@ -52,15 +53,15 @@ pub struct Held {
     pub processes: By,
 }
 
-/// What the kernel killed for lack of memory.
+/// A kill by the kernel for lack of memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutOfMemory {
-    /// The agent's own cap in bytes, where it met that; none where the machine had no memory left.
+    /// The agent's own cap in bytes, if it reached that; `None` if the machine had no memory left.
     #[serde(default)]
     pub cap: Option<u64>,
 }
 
-/// What would hold an agent that is started here now. Changes nothing.
+/// What would enforce the caps of an agent that is started here now. Changes nothing.
 pub fn standing() -> Held {
     let layout = Layout::here();
     let (memory, processes) = layout.controllers();
@@ -72,12 +73,12 @@ pub fn standing() -> Held {
     Held { group: Group::default(), memory: otherwise(memory, By::Rlimit), processes: otherwise(processes, per_user()) }
 }
 
-/// The system's limit on a user's processes binds everybody but the superuser.
+/// The system's limit on a user's processes applies to everyone except the superuser.
 fn per_user() -> By {
     if rustix::process::geteuid().is_root() { By::Nothing } else { By::Rlimit }
 }
 
-/// Puts a process that waits for its first instruction under its caps. Never fails: what cannot be held is told.
+/// Puts a process that waits for its first instruction under its caps. Never fails: the result says what cannot be enforced.
 pub(crate) fn hold(caps: &Caps, spec: &Spec, pid: u32) -> Held {
     let name = cgroup::name(&spec.attempt, &spec.nonce);
     let layout = Layout::here();
@@ -90,7 +91,7 @@ pub(crate) fn hold(caps: &Caps, spec: &Spec, pid: u32) -> Held {
     if lacks(&group)
         && let Some(scope) = scope::put(&layout, &name, caps, pid)
     {
-        // The process has moved: what was made for it before is empty.
+        // The process has moved: the group made for it before is empty.
         group.remove();
         group = scope;
     }
@@ -114,12 +115,12 @@ pub(crate) fn limit_self(caps: &Caps, held: &Held) {
         lower(Resource::Data, bytes);
     }
     if let (Some(more), By::Rlimit) = (caps.processes_max, held.processes) {
-        // It counts all that the user runs anywhere, so what runs already is added.
+        // The limit counts everything that the user runs anywhere, so what is already running is added.
         lower(Resource::Nproc, os::tasks_of_user().saturating_add(more));
     }
 }
 
-/// Lowers a limit for this process and all that come of it; one that is lower already stays.
+/// Lowers a limit for this process and all its descendants; a limit that is already lower stays.
 fn lower(resource: Resource, to: u64) {
     let now = getrlimit(resource);
     let least = |limit: Option<u64>| Some(limit.map_or(to, |limit| limit.min(to)));

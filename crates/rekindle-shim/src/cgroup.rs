@@ -2,7 +2,7 @@
 //!
 //! Two layouts of the same files. Version 2 has one hierarchy in which controllers have to be passed down; version 1 has one
 //! hierarchy for each controller. A host may have both. A group is named after the attempt's nonce, which nobody else knows:
-//! whatever is in a group of that name is proven ours.
+//! every process in a group of that name is proven ours.
 
 mod group;
 mod room;
@@ -18,16 +18,17 @@ use crate::caps::By;
 pub use group::{Dir, Group, Oom};
 pub use room::{Room, room};
 
-/// What every group of ours is called first.
+/// Prefix of the names of all our groups.
 pub const PREFIX: &str = "rekindle-";
 
 /// The group that a coordinator moves itself into, so that the one it was started in can pass its controllers down.
 const LEAF: &str = "rekindle-supervisor";
 
-/// Letters of the nonce's hash in a name: no two attempts of a machine share them, and they tell nothing of the nonce.
+/// Characters of the nonce's hash in a name: no two attempts on a machine share them, and they reveal nothing about the
+/// nonce.
 const HASH_LETTERS: usize = 16;
 
-/// Letters of an attempt's name in a group's.
+/// Characters of an attempt's name in a group's name.
 const ATTEMPT_LETTERS: usize = 32;
 
 /// The name of an attempt's group.
@@ -38,12 +39,12 @@ pub fn name(attempt: &str, nonce: &str) -> String {
     format!("{PREFIX}{}-{}", plain.collect::<String>(), &letters[..HASH_LETTERS])
 }
 
-/// The attempt that a group's name is called after.
+/// The attempt that a group is named after.
 pub fn attempt_in(name: &str) -> Option<&str> {
     name.strip_prefix(PREFIX)?.rsplit_once('-').map(|(attempt, _)| attempt)
 }
 
-/// Directories below which groups can be made: those of this very process in each hierarchy.
+/// Directories below which groups can be made: this process's own groups in each hierarchy.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Layout {
     /// Version 2.
@@ -55,7 +56,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// That of this process.
+    /// The layout of this process.
     pub fn here() -> Self {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
         Self::read(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"))
@@ -95,9 +96,9 @@ impl Layout {
         (by(second.0, first(&self.memory)), by(second.1, first(&self.processes)))
     }
 
-    /// Has the group of this process pass memory and processes down to the groups of its agents. For a coordinator, before it
-    /// starts anything: version 2 demands that a group which passes controllers down holds no process itself, so this one moves
-    /// into a group below. Others are never moved: where somebody else is in the group, nothing is done.
+    /// Makes the group of this process pass memory and processes down to the groups of its agents. For a coordinator, before
+    /// it starts anything: version 2 demands that a group which passes controllers down holds no process itself, so this
+    /// process moves into a group below. Other processes are never moved: if there are others in the group, nothing is done.
     pub fn prepare(&self) {
         let Some(dir) = self.unified.as_deref() else { return };
         let (offered, passes) = (offered(dir), passed_down(dir));
@@ -121,7 +122,8 @@ impl Layout {
     }
 }
 
-/// Whether a group may begin to pass controllers down: the first of all may always, another when nobody but this process is in it.
+/// Whether a group may start to pass controllers down: the root group always may, another one only when this process is
+/// alone in it.
 fn can_pass_down(dir: &Path) -> bool {
     let alone = || {
         let members = fs::read_to_string(dir.join("cgroup.procs")).unwrap_or_default();
@@ -130,7 +132,7 @@ fn can_pass_down(dir: &Path) -> bool {
     may_write(&dir.join("cgroup.subtree_control")) && (is_root(dir) || alone())
 }
 
-/// The first group of a machine has no type.
+/// The root group of a machine has no type.
 fn is_root(dir: &Path) -> bool {
     !dir.join("cgroup.type").exists()
 }
@@ -167,12 +169,12 @@ struct Mount {
     /// The group that is mounted.
     root: PathBuf,
     at: PathBuf,
-    /// The controllers of version 1; none for version 2.
+    /// The controllers of version 1; `None` for version 2.
     controllers: Option<Vec<String>>,
 }
 
 impl Mount {
-    /// One line of `mountinfo`, if it is of a hierarchy.
+    /// Parses one line of `mountinfo`, if it describes a hierarchy.
     fn read(line: &str) -> Option<Self> {
         let (front, back) = line.split_once(" - ")?;
         let mut front = front.split(' ').skip(3);
@@ -193,7 +195,7 @@ impl Mount {
         }
     }
 
-    /// The directory of a group, where it is below what is mounted here.
+    /// The directory of a group, if it is below the mounted group.
     fn dir_of(&self, group: &str) -> Option<PathBuf> {
         let below = Path::new(group).strip_prefix(&self.root).ok()?;
         let plain = below.components().all(|part| matches!(part, Component::Normal(_)));
@@ -201,7 +203,7 @@ impl Mount {
     }
 }
 
-/// The group of this process in the hierarchy of a controller; of version 2 for none.
+/// The group of this process in the hierarchy of a controller; an empty controller means version 2.
 fn own_path<'a>(table: &'a str, controller: &str) -> Option<&'a str> {
     table.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
@@ -210,7 +212,7 @@ fn own_path<'a>(table: &'a str, controller: &str) -> Option<&'a str> {
     })
 }
 
-/// Spaces and the like stand as octal numbers in `mountinfo`.
+/// `mountinfo` writes spaces and similar characters as octal numbers.
 fn unescape(text: &str) -> PathBuf {
     let escapes = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
     PathBuf::from(escapes.iter().fold(text.to_owned(), |text, (code, letter)| text.replace(code, letter)))

@@ -1,7 +1,7 @@
 //! How an agent is started: behind a barrier, so that it never runs before it is recorded.
 //!
-//! The shim starts this same program as a stub, which makes its own session, waits for one byte, takes its standard
-//! input and becomes the agent. If the shim dies first, the stub reads the end of the pipe and leaves quietly.
+//! The shim starts this same program as a stub, which makes its own session, waits for one byte, takes its standard input
+//! and becomes the agent. If the shim dies first, the stub reads the end of the pipe and exits quietly.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -39,7 +39,7 @@ impl Waiting {
             .stdout(Stdio::from(out))
             .stderr(Stdio::from(err))
             .spawn()?;
-        // The handle is dropped without waiting: reaping is the loop's own business.
+        // The handle is dropped without waiting: the loop does the reaping.
         Ok(Self { process: Process::of_child(child.id())?, barrier })
     }
 
@@ -48,7 +48,7 @@ impl Waiting {
         Ok(rustix::io::ioctl_fionbio(&self.barrier, true)?)
     }
 
-    /// Lets the agent run. The pipe's writing end is given back: it is the agent's input in mode `lines`.
+    /// Lets the agent run. Returns the pipe's writing end: it is the agent's input in mode `lines`.
     pub(crate) fn release(self) -> io::Result<(Process, OwnedFd)> {
         match crate::atomic::write_all(&self.barrier, b"!") {
             // A stub that died meanwhile is found by reaping, not here.
@@ -60,7 +60,7 @@ impl Waiting {
 
 /// Becomes the agent of the bundle once the shim allows it.
 pub fn stub_main(bundle: &Path) -> ExitCode {
-    // A session of its own: no terminal, and one more way to find what the agent starts.
+    // Its own session: no terminal, and one more way to find what the agent starts.
     let _ = rustix::process::setsid();
     let opened = barrier_opened();
     if matches!(opened, Ok(false)) {
@@ -75,7 +75,7 @@ pub fn stub_main(bundle: &Path) -> ExitCode {
         (Ok(_), Ok(None)) => StartError { errno: libc::ENOENT, text: "the spec is gone".to_owned() },
         (Ok(_), Err(error)) => StartError { errno: error.errno(), text: error.to_string() },
     };
-    // It runs on only to say why it did not become the agent: nothing was begun.
+    // The stub runs on only to report why it did not become the agent: the agent was never started.
     let _ = rustix::fs::unlinkat(&bundle, BEGUN, AtFlags::empty());
     let _ = bundle.save(START_ERROR, &error);
     ExitCode::from(NOT_STARTED)
@@ -92,7 +92,7 @@ fn barrier_opened() -> Result<bool, Errno> {
     }
 }
 
-/// Returns only when it failed.
+/// Returns only on failure.
 fn become_agent(bundle: &Bundle, spec: &Spec) -> StartError {
     if let Err(error) = take_input(bundle, spec.stdin) {
         return StartError { errno: error.errno(), text: format!("cannot open its input: {error}") };
@@ -106,7 +106,7 @@ fn become_agent(bundle: &Bundle, spec: &Spec) -> StartError {
     let Some((program, arguments)) = spec.argv.split_first() else {
         return StartError { errno: libc::EINVAL, text: "there is no program to start".to_owned() };
     };
-    // Where this is not possible the agent simply keeps its place in the queue.
+    // Where this is not possible, the agent keeps its place in the order of victims.
     let _ = os::prefer_as_oom_victim();
     let held = bundle.shim().ok().flatten().and_then(|record| record.caps);
     if let (Some(caps), Some(held)) = (&spec.caps, held) {

@@ -1,7 +1,7 @@
 //! The coordinator's end of the socket: a handshake and requests, each within a time budget.
 //!
-//! A peer that is silent, slow, of another user or not in possession of the nonce is an error of this connection and
-//! of nothing else. What to do about a shim that does not answer is decided elsewhere.
+//! A peer that is silent, slow, of another user or without the nonce is an error of this connection and of nothing else.
+//! What to do about a shim that does not answer is decided elsewhere.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,24 +16,24 @@ use crate::ladder::Rung;
 use crate::os;
 use crate::wire::{self, Hello, Refusal, Reply, Request, Status};
 
-/// A shim whose queue of connections is full is asked again after this pause.
+/// Pause before connecting again to a shim whose connection backlog is full.
 const BACKLOG_PAUSE_MS: u64 = 5;
 
-/// The longest answer: a status, well within.
+/// The longest reply: a status stays well within it.
 const REPLY_MAX_BYTES: usize = 64 << 10;
 
-/// Why a shim could not be spoken to.
+/// Why a shim could not be reached.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The system refused, or nobody listens.
+    /// The system refused, or nothing is listening.
     #[error("cannot reach the shim: {0}")]
     Io(#[from] io::Error),
     #[error("the shim did not answer in time")]
     TimedOut,
-    /// The shim is there and said no.
+    /// The shim answered and refused.
     #[error("the shim refused: {0:?}")]
     Refused(Refusal),
-    /// What answers is not the shim of this attempt.
+    /// The peer is not the shim of this attempt.
     #[error("the peer is not this attempt's shim: {0}")]
     Stranger(&'static str),
 }
@@ -43,11 +43,11 @@ pub enum Error {
 pub enum Delivered {
     /// Its last byte is in the agent's pipe.
     Written,
-    /// It already was.
+    /// It had already been written.
     Duplicate,
 }
 
-/// An introduced connection to a shim.
+/// A connection to a shim after the handshake.
 #[derive(Debug)]
 pub struct Client {
     socket: OwnedFd,
@@ -57,8 +57,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects and exchanges handshakes. Every later request has the same budget anew. Fails when nobody listens, the
-    /// time is over, or the peer is not this attempt's shim.
+    /// Connects and exchanges handshakes. Every later request has the same budget again. Fails when nothing is listening,
+    /// the time is over, or the peer is not this attempt's shim.
     pub fn connect(bundle: &Bundle, spec: &Spec, budget: Duration) -> Result<Self, Error> {
         let budget_ms = u64::try_from(budget.as_millis()).unwrap_or(u64::MAX);
         let deadline_ms = clock::monotonic_ms().saturating_add(budget_ms);
@@ -81,7 +81,7 @@ impl Client {
         }
     }
 
-    /// Asks how things are. Fails when the shim does not answer as it should, within the budget.
+    /// Asks for the shim's status. Fails when the shim does not answer correctly within the budget.
     pub fn status(&mut self) -> Result<Status, Error> {
         match self.request(&Request::Status { epoch: self.epoch })? {
             Reply::Status(status) => Ok(status),
@@ -89,18 +89,19 @@ impl Client {
         }
     }
 
-    /// Has the shim climb a ladder, the spec's own for `None`. Accepted means it will happen whoever dies meanwhile.
+    /// Makes the shim climb a ladder; `None` means the spec's own. Accepted means that it will happen, whichever process
+    /// dies meanwhile.
     pub fn stop(&mut self, ladder: Option<Vec<Rung>>) -> Result<(), Error> {
         self.accepted(&Request::Stop { epoch: self.epoch, ladder })
     }
 
-    /// Has the shim end the whole tree now.
+    /// Makes the shim end the whole tree now.
     pub fn kill(&mut self) -> Result<(), Error> {
         self.accepted(&Request::Kill { epoch: self.epoch })
     }
 
-    /// Sends one line to the agent. Without an answer nothing is known: send it again under the same name, which
-    /// acts once.
+    /// Sends one line to the agent. Without an answer nothing is known: send it again under the same id, which takes effect
+    /// once.
     pub fn stdin(&mut self, id: &str, line: &str) -> Result<Delivered, Error> {
         let request = Request::Stdin { epoch: self.epoch, id: id.to_owned(), line: line.to_owned() };
         match self.request(&request)? {
@@ -110,7 +111,7 @@ impl Client {
         }
     }
 
-    /// Ends the agent's standard input after what was accepted.
+    /// Closes the agent's standard input after the lines that were accepted.
     pub fn close_stdin(&mut self) -> Result<(), Error> {
         self.accepted(&Request::CloseStdin { epoch: self.epoch })
     }
@@ -140,7 +141,7 @@ impl Client {
                 Ok(n) => bytes = &bytes[n..],
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => await_ready(&self.socket, PollFlags::OUT, deadline_ms)?,
-                // It may have said why before it closed; that answer is waiting to be read.
+                // The peer may have said why before it closed; that answer is waiting to be read.
                 Err(Errno::PIPE | Errno::CONNRESET) => return Ok(()),
                 Err(error) => return Err(Error::Io(error.into())),
             }
@@ -165,7 +166,7 @@ impl Client {
                 Err(Errno::AGAIN) => await_ready(&self.socket, PollFlags::IN, deadline_ms)?,
                 Err(error) => return Err(Error::Io(error.into())),
             }
-            // A peer that drips bytes is never "not ready"; the budget holds for it too.
+            // A peer that sends single bytes is never "not ready"; the budget applies to it too.
             if clock::monotonic_ms() >= deadline_ms {
                 return Err(Error::TimedOut);
             }

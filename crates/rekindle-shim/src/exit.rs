@@ -1,4 +1,4 @@
-//! The exit record: its place is taken on the disk before the agent starts, so that it fits when the disk is full.
+//! The exit record: its space on the disk is reserved before the agent starts, so that it fits when the disk is full.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,30 +9,30 @@ use rustix::fs::{AtFlags, OFlags};
 use crate::atomic;
 use crate::bundle::{Bundle, EXIT, ExitRecord, LogEnd};
 
-/// The largest record: 32 survivors with names, two texts that are cut, ids.
+/// The largest record: 32 survivors with names, two truncated texts, ids.
 const SPACE_BYTES: usize = 16 << 10;
 
 /// Texts of foreign origin inside the record.
 const TEXT_MAX_CHARS: usize = 500;
 
-/// Where the record waits. Only the holder of the lock touches it.
+/// File that reserves the space. Only the holder of the lock touches it.
 const WAITING: &str = ".exit.json.tmp";
 
 /// Longer logs are not hashed: at a gigabyte a second it would hold up the end by seconds.
 const DIGEST_MAX_BYTES: u64 = 1 << 30;
 
-/// The space of the record that is to come.
+/// The reserved space of the future record.
 pub(crate) struct Reserved(OwnedFd);
 
 impl Reserved {
-    /// Takes the space, durably.
+    /// Reserves the space, durably.
     pub(crate) fn new(bundle: &Bundle) -> io::Result<Self> {
         match rustix::fs::unlinkat(bundle, WAITING, AtFlags::empty()) {
             Ok(()) | Err(rustix::io::Errno::NOENT) => {}
             Err(error) => return Err(error.into()),
         }
         let file = atomic::create_new(bundle, WAITING)?;
-        // Written, not fallocated: it works on every filesystem, and the blocks are then surely there.
+        // Written, not fallocated: that works on every filesystem, and the blocks then certainly exist.
         atomic::write_all(&file, &[0; SPACE_BYTES])?;
         rustix::fs::fsync(&file)?;
         Ok(Self(file))
@@ -45,7 +45,7 @@ impl Reserved {
             return atomic::save_in(bundle, EXIT, &bytes);
         }
         let filled = self.write(&bytes).and_then(|()| atomic::commit(bundle, WAITING, EXIT));
-        // Space that turned out unusable: a new file is another chance, the same one is not.
+        // The reserved space turned out unusable: a new file is another chance, the same one is not.
         filled.or_else(|_| atomic::save_in(bundle, EXIT, &bytes))
     }
 
@@ -58,7 +58,7 @@ impl Reserved {
     }
 }
 
-/// Which file a log was when it was opened.
+/// The identity of a log file when it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LogId {
     device: u64,
@@ -98,7 +98,7 @@ pub(crate) fn end_log(bundle: &Bundle, name: &str, opened: LogId, discarded: u64
     (end, synced)
 }
 
-/// Hashes as much as was measured: a survivor may still be writing.
+/// Hashes only as much as was measured: a survivor may still be writing.
 fn digest(file: &mut File, bytes: u64) -> io::Result<String> {
     let mut hasher = blake3::Hasher::new();
     let mut buffer = vec![0; 256 << 10];
@@ -113,7 +113,7 @@ fn digest(file: &mut File, bytes: u64) -> io::Result<String> {
     }
 }
 
-/// A text short enough for the record.
+/// Truncates a text so that it fits the record.
 pub(crate) fn cut(text: &str) -> String {
     text.chars().take(TEXT_MAX_CHARS).collect()
 }

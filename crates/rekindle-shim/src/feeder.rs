@@ -1,8 +1,8 @@
-//! The agent's standard input in mode `lines`: whole lines, in order, each name once.
+//! The agent's standard input in mode `lines`: whole lines, in order, each id once.
 //!
-//! A line is acknowledged when its last byte is in the pipe and not before; whoever repeats it afterwards, or while
-//! it waits, learns that it is a duplicate. A torn line would end a stream session for good, so a line is begun only
-//! when it is here whole, and nothing is put between its parts.
+//! A line is acknowledged when its last byte is in the pipe and not before; a caller that repeats it afterwards, or while it
+//! waits, learns that it is a duplicate. A torn line would end a stream session for good, so writing a line starts only when
+//! the line is here whole, and nothing is put between its parts.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -20,17 +20,17 @@ const QUEUE_MAX_BYTES: usize = 2 * crate::wire::LINE_MAX_BYTES;
 /// Lines accepted and not yet written.
 const QUEUE_MAX_LINES: usize = 1024;
 
-/// Names remembered for one agent; a conversation of this many turns does not exist.
+/// Line ids remembered for one agent; no conversation has this many turns.
 const NAMES_MAX: usize = 100_000;
 
-/// A name is an id, not a text.
+/// Longest line id: it is an id, not a text.
 const NAME_MAX_BYTES: usize = 128;
 
 struct Frame {
     id: String,
     bytes: Vec<u8>,
     written: usize,
-    /// Who wants to know, and whether it was a repetition.
+    /// The callers that wait for an answer, and whether each repeated the line.
     waiting: Vec<(Caller, bool)>,
 }
 
@@ -44,12 +44,12 @@ pub(crate) struct Feeder {
 }
 
 impl Feeder {
-    /// Over a non-blocking pipe, or over nothing in the other modes.
+    /// A feeder over a non-blocking pipe, or without one in the other modes.
     pub(crate) fn new(pipe: Option<OwnedFd>) -> Self {
         Self { pipe, queue: VecDeque::new(), queued_bytes: 0, names: BTreeSet::new(), closing: false }
     }
 
-    /// Puts the first line into the input of an agent that has just been started; nobody waits for an answer to it.
+    /// Puts the first line into the input of a newly started agent; no caller waits for an answer to it.
     pub(crate) fn preload(&mut self, id: &str, line: &str) {
         let mut bytes = line.as_bytes().to_vec();
         bytes.push(b'\n');
@@ -86,7 +86,7 @@ impl Feeder {
         None
     }
 
-    /// Ends the input after what is accepted; whether there was an input to end.
+    /// Closes the input after the accepted lines; returns whether there was an open input.
     pub(crate) fn close(&mut self) -> bool {
         let open = self.pipe.is_some() && !self.closing;
         self.closing = true;
@@ -103,7 +103,7 @@ impl Feeder {
         if self.queue.is_empty() { None } else { self.pipe.as_ref().map(AsFd::as_fd) }
     }
 
-    /// Writes what the pipe takes and answers for what it took.
+    /// Writes what the pipe accepts and returns the replies for the lines it wrote.
     pub(crate) fn pump(&mut self) -> Vec<(Caller, Reply)> {
         let mut answers = Vec::new();
         while let (Some(pipe), Some(frame)) = (&self.pipe, self.queue.front_mut()) {
@@ -140,7 +140,7 @@ impl Feeder {
 
     fn refuse_all(&mut self, answers: &mut Vec<(Caller, Reply)>) {
         for frame in self.queue.drain(..) {
-            // It never got through, so its name must not later pass for a duplicate.
+            // The line was never delivered, so a later repetition must not pass for a duplicate.
             self.names.remove(&frame.id);
             let refused = |(caller, _)| (caller, Reply::Refused { why: Refusal::StdinClosed });
             answers.extend(frame.waiting.into_iter().map(refused));

@@ -1,8 +1,8 @@
-//! Who a process is, provably: written down once, checked before every signal.
+//! The provable identity of a process: recorded once, checked before every signal.
 //!
-//! A number alone, or a number with a start time, is not an identity: numbers are reused within one clock tick.
-//! A process is pinned first, verified then, and signalled only through the pin, so there is no gap between the
-//! check and the act. Which processes to end is decided elsewhere.
+//! A process id alone, or one with a start time, is not an identity: ids are reused within one clock tick. A process is
+//! pinned first, then verified, and signalled only through the pin, so there is no gap between the check and the act. Which
+//! processes to end is decided elsewhere.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,18 +15,18 @@ use crate::os;
 /// A process as it is written into a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcId {
-    /// The boot in which it lived; in another boot nothing of ours is alive.
+    /// The boot in which it lived; in another boot none of our processes is alive.
     pub boot_id: String,
     pub pid: u32,
-    /// The inode of its pidfd where the kernel never reuses one (Linux 6.9 on).
+    /// The inode of its pidfd, if the kernel never reuses one (Linux 6.9 on).
     pub pidfd_inode: Option<u64>,
     /// When it started, in the system's unit since boot.
     pub start_ticks: u64,
-    /// The namespace in which the number has meaning.
+    /// The namespace in which the process id has meaning.
     pub pid_ns_inode: u64,
 }
 
-/// A process that is pinned: signals reach it and nothing else.
+/// A pinned process: signals reach it and nothing else.
 #[derive(Debug)]
 pub struct Process {
     id: ProcId,
@@ -38,14 +38,14 @@ pub struct Process {
 pub enum Opened {
     /// It lives, and this is it.
     Ours(Process),
-    /// Number, start time and boot agree, but this kernel cannot prove more: a second factor is owed before a
+    /// Process id, start time and boot agree, but this kernel cannot prove more: a second factor is required before a
     /// signal.
     Likely(Process),
-    /// It has ended; its number may be someone else's by now.
+    /// It has ended; its process id may have been reused by now.
     Gone,
     /// It lived in another boot of this machine, or on another one.
     OtherBoot,
-    /// It was recorded inside another pid namespace; its number means nothing here.
+    /// It was recorded inside another pid namespace; its process id means nothing here.
     OtherNamespace,
 }
 
@@ -61,7 +61,7 @@ impl ProcId {
         }
         let handle = match os::Handle::open(self.pid) {
             Ok(handle) => handle,
-            // The second is a number that is now a thread of another process.
+            // The second error means that the id now belongs to a thread of another process.
             Err(error) if matches!(error.raw_os_error(), Some(libc::ESRCH | libc::EINVAL)) => {
                 return Ok(Opened::Gone);
             }
@@ -88,7 +88,7 @@ impl ProcId {
 }
 
 impl Process {
-    /// Pins our own child, which keeps its number until we reap it, even when it has already ended. Fails when the
+    /// Pins our own child, which keeps its process id until we reap it, even when it has already ended. Fails when the
     /// system cannot pin or describe it.
     pub fn of_child(pid: u32) -> io::Result<Self> {
         let handle = os::Handle::open(pid)?;
@@ -101,8 +101,8 @@ impl Process {
         Self::of_child(std::process::id())
     }
 
-    /// Pins the program that started this one: the nearest ancestor whose program is none of `between`, the shells and the like
-    /// that only stand in between. Nothing where none is found within a few generations.
+    /// Pins the program that started this one: the nearest ancestor whose program is not in `between`, the shells and the
+    /// like that only come in between. `None` if there is none within a few generations.
     pub fn caller(between: &[&str]) -> Option<Self> {
         /// A shell, perhaps one more, a wrapper.
         const GENERATIONS: usize = 5;
@@ -124,7 +124,7 @@ impl Process {
     pub(crate) fn pin(pid: u32) -> Option<(Self, os::ProcStat)> {
         let handle = os::Handle::open(pid).ok()?;
         let stat = os::stat(pid).ok()?;
-        // Alive after the reading means that the reading was about this process.
+        // If it is alive after the read, the row describes this process.
         if handle.exited() {
             return None;
         }
@@ -157,8 +157,8 @@ impl Process {
         self.handle.exited()
     }
 
-    /// Takes the remains of our own child, if it has ended; nothing happens to anyone else's. Fails when it is not our
-    /// child, or was reaped before.
+    /// Reaps our own child, if it has ended; processes of others are not affected. Fails when it is not our child, or was
+    /// already reaped.
     pub fn reap_child(&self) -> io::Result<bool> {
         Ok(reap(self.id.pid)?.is_some())
     }
@@ -170,12 +170,12 @@ impl Process {
     }
 }
 
-/// How a child of this process that could be reaped had ended: its exit code, where it had one.
+/// How a reaped child of this process ended: its exit code, if it had one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reaped(pub Option<i32>);
 
-/// Takes the remains of a child of this process, if it has ended. By number and not by pidfd, which only Linux has and which may
-/// be refused: an unreaped child keeps its number. Fails when it is not our child, or was reaped before.
+/// Reaps a child of this process, if it has ended. By process id and not by pidfd, which only Linux has and which may be
+/// refused: an unreaped child keeps its id. Fails when it is not our child, or was already reaped.
 pub fn reap(pid: u32) -> io::Result<Option<Reaped>> {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
     let reaped = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG)?;

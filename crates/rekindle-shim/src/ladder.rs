@@ -1,16 +1,16 @@
 //! The termination ladder as data: which signal, how long to wait, and the whole tree at the end.
 //!
-//! It is climbed inside the shim, so a stop continues when whoever asked for it is gone. Time comes in as an argument.
+//! The shim climbs it, so a stop continues when the process that asked for it is gone. Time is passed in as an argument.
 
 use std::collections::VecDeque;
 
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
-/// More rungs than this in a request are a mistake, and each costs a wait.
+/// Limit on rungs in a request: more are a mistake, and each costs a wait.
 pub const RUNGS_MAX: usize = 16;
 
-/// The longest grace of one rung: an hour is more than any agent needs to say goodbye.
+/// The longest grace of one rung: an hour is more than any agent needs to shut down.
 pub const GRACE_MAX_MS: u64 = 3_600_000;
 
 /// A signal with which an agent may be asked to stop.
@@ -63,7 +63,7 @@ pub fn default_rungs() -> Vec<Rung> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
     Signal(StopSignal),
-    /// Nothing gentle is left: end the whole tree.
+    /// No gentler step is left: end the whole tree.
     KillTree,
 }
 
@@ -80,7 +80,7 @@ impl Climb {
         Self { rungs: rungs.iter().take(RUNGS_MAX).copied().collect(), next_at_ms: now_ms }
     }
 
-    /// What is due at `now_ms`, if anything. Each rung is answered once; the tree for ever after.
+    /// What is due at `now_ms`, if anything. Each rung is returned once; after the last one, always the whole tree.
     pub fn due(&mut self, now_ms: u64) -> Option<Act> {
         if now_ms < self.next_at_ms {
             return None;

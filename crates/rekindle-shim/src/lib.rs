@@ -1,12 +1,12 @@
 //! The shim: a small blocking process that holds one agent and outlives everything else.
 //!
-//! It owns the agent's process tree, its standard streams and the record of how it ended; the bundle directory
-//! is its whole interface, files first and a socket as a hint. What runs, when, and what an end means is decided
-//! elsewhere. The reader's side (typed records, client, identities, lock probing) lives here too, so that both
-//! sides of every file are one definition.
+//! It owns the agent's process tree, its standard streams and the record of how it ended; the bundle directory is its whole
+//! interface, files first and a socket as a hint. What runs, when, and what an end means is decided elsewhere. The reader's
+//! side (typed records, client, identities, lock probing) lives here too, so that each file has one definition for both
+//! sides.
 //!
-//! The one binary routes `rekindle __shim DIR` to [`shim_main`] and `rekindle __stub DIR` to [`stub_main`];
-//! both must be reached before the process has opened files or started threads of its own.
+//! The one binary routes `rekindle __shim DIR` to [`shim_main`] and `rekindle __stub DIR` to [`stub_main`]; both must be
+//! reached before the process has opened files or started threads of its own.
 
 pub mod atomic;
 pub mod bundle;

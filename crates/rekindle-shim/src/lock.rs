@@ -1,6 +1,6 @@
-//! The lock that proves a shim lives: held by an open file, released by the kernel with its last holder.
+//! The lock that proves a shim is alive: held by an open file, released by the kernel with its last holder.
 //!
-//! Whoever starts a shim takes the lock first and hands it over as the shim's standard input, so there is no
+//! The process that starts a shim takes the lock first and hands it over as the shim's standard input, so there is no
 //! instant between the decision to start and the shim's own first step in which the bundle looks abandoned.
 
 use std::io;
@@ -12,11 +12,11 @@ use rustix::io::Errno;
 use crate::bundle::{self, Bundle, LOCK};
 use crate::clock;
 
-/// A probe holds the lock for some microseconds; a taker that met one tries again this long before it believes
-/// in another shim.
+/// A probe holds the lock for some microseconds; a process that finds the lock held retries for this long before it
+/// concludes that there is another shim.
 const CONTENTION_MAX_MS: u64 = 250;
 
-/// Between two tries.
+/// Pause between two retries.
 const CONTENTION_PAUSE_MS: u64 = 5;
 
 /// The held lock. Dropping it releases only this holder's share.
@@ -24,7 +24,7 @@ const CONTENTION_PAUSE_MS: u64 = 5;
 pub struct Lock(OwnedFd);
 
 impl Lock {
-    /// Takes the lock; `None` when someone else holds it.
+    /// Takes the lock; `None` when another process holds it.
     pub fn take(bundle: &Bundle) -> Result<Option<Self>, bundle::Error> {
         let file = bundle.open_file(LOCK, OFlags::RDWR | OFlags::CREATE)?;
         Self::hold(file)
@@ -37,7 +37,7 @@ impl Lock {
         let named = rustix::fs::fstat(&file).map_err(lock_error)?;
         let same = match rustix::fs::fstat(rustix::stdio::stdin()) {
             Ok(given) => given.st_dev == named.st_dev && given.st_ino == named.st_ino,
-            // Nothing was handed over; else nobody may be taken for another holder for want of a look.
+            // Nothing was handed over; on any other error a failed check must not look like another holder.
             Err(Errno::BADF) => false,
             Err(error) => return Err(lock_error(error)),
         };
@@ -66,7 +66,7 @@ impl Lock {
         }
     }
 
-    /// Whether the lock file was deleted: then nobody will ever find this holder again.
+    /// Whether the lock file was deleted: then no process can ever find this holder again.
     pub fn is_lost(&self) -> bool {
         rustix::fs::fstat(&self.0).is_ok_and(|found| found.st_nlink == 0)
     }

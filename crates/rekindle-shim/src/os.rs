@@ -1,4 +1,4 @@
-//! What differs between operating systems, behind one set of names. The only folder where `unsafe` may stand.
+//! What differs between operating systems, behind one set of names. The only folder where `unsafe` is allowed.
 
 pub mod clock;
 
@@ -22,14 +22,14 @@ pub struct ProcStat {
     pub pid: u32,
     /// Its parent at the moment of reading.
     pub ppid: u32,
-    /// Its process group; 0 where that is not of this namespace.
+    /// Its process group; 0 if the group is not in this namespace.
     pub group: u32,
     pub session: u32,
     /// Whether it has ended and waits to be reaped.
     pub zombie: bool,
     /// When it started, in the system's own unit since boot.
     pub start_ticks: u64,
-    /// Processor time of it and of the children it has waited for, in the system's own unit.
+    /// Processor time of the process and of the children it has waited for, in the system's own unit.
     pub cpu_ticks: u64,
     /// The short name of its program.
     pub name: String,

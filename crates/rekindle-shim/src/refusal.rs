@@ -1,4 +1,4 @@
-//! Which errors of the system mean that the machine has no room: they say nothing about the one who asked, and pass.
+//! Which errors of the system mean that the machine lacks resources: they say nothing about the caller, and pass.
 
 use std::io;
 
@@ -9,7 +9,7 @@ pub fn is_refusal(errno: i32) -> bool {
     REFUSALS.contains(&errno)
 }
 
-/// The same of an error.
+/// The same for an I/O error.
 pub fn is_refused(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(is_refusal)
 }

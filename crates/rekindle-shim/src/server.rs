@@ -1,7 +1,7 @@
-//! The shim's socket: who may speak, and whole lines in and out without ever waiting for anyone.
+//! The shim's socket: checks callers, and exchanges whole lines without ever waiting for any of them.
 //!
-//! Every connection is non-blocking with bounded buffers. A caller must be of our user and must prove the attempt's
-//! nonce in its first line within a short time. What a request does is decided by the loop that asked for it.
+//! Every connection is non-blocking with bounded buffers. A caller must be of our user and must prove the attempt's nonce in
+//! its first line within a short time. The loop that polls the server decides what a request does.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -18,19 +18,19 @@ use crate::wire::{self, Hello, Refusal, Reply, Request};
 /// Callers at the same time; a coordinator and a few commands.
 const CALLERS_MAX: usize = 16;
 
-/// A caller that has not introduced itself by now is taking up room.
+/// Time for a caller to send its handshake; after that it only takes up space.
 const HELLO_MAX_MS: u64 = 2_000;
 
-/// Answers a caller has not read; more means that it does not read.
+/// Limit on replies that a caller has not read; more means that it does not read.
 const UNREAD_MAX_BYTES: usize = 256 << 10;
 
 /// Bytes taken from one caller before the others have their turn.
 const TURN_BYTES: usize = 64 << 10;
 
-/// Waiting connections; more than callers, so that a burst does not get refused.
+/// Limit on waiting connections; more than callers, so that a burst is not refused.
 const BACKLOG: i32 = 64;
 
-/// What an introduced caller asked, or why it is not a question; answered in the order of asking.
+/// A request of a caller after its handshake, or why its line is not a request; answered in order.
 pub(crate) type Asked = (Caller, Result<Request, Refusal>);
 
 struct Connection {
@@ -83,12 +83,12 @@ impl Server {
         fds
     }
 
-    /// When the time of a caller ends that is not yet introduced, or no longer wanted.
+    /// When the time of a caller ends whose handshake is missing, or that is being closed.
     pub(crate) fn next_at_ms(&self) -> Option<u64> {
         self.connections.iter().filter_map(Connection::expires_at_ms).min()
     }
 
-    /// Takes a turn with everyone and returns the requests of introduced callers.
+    /// Gives every caller a turn and returns the requests of those that have completed the handshake.
     pub(crate) fn turn(&mut self, now_ms: u64) -> Vec<Asked> {
         let mut requests = Vec::new();
         for connection in &mut self.connections {
@@ -101,7 +101,7 @@ impl Server {
         requests
     }
 
-    /// Answers a caller, if it is still there.
+    /// Replies to a caller, if it is still connected.
     pub(crate) fn answer(&mut self, caller: Caller, reply: &Reply) {
         if let Some(connection) = self.connections.iter_mut().find(|connection| connection.caller == caller) {
             connection.answer(reply);
@@ -123,7 +123,7 @@ impl Server {
         }
     }
 
-    /// Gives up the caller that has been silent longest, strangers first.
+    /// Drops the caller that has been silent longest; callers without a handshake first.
     fn make_room(&mut self) {
         let rank = |connection: &Connection| (connection.introduced, connection.active_at_ms);
         if let Some(index) = (0..self.connections.len()).min_by_key(|index| rank(&self.connections[*index])) {
@@ -191,7 +191,7 @@ impl Connection {
                 Ok(n) => {
                     taken += n;
                     self.incoming.extend_from_slice(&buffer[..n]);
-                    // A stranger's clock is not wound up by dripping bytes.
+                    // Single bytes do not extend the time of a caller without a handshake.
                     if self.introduced {
                         self.active_at_ms = now_ms;
                     }
@@ -230,7 +230,7 @@ impl Connection {
     fn introduce(&mut self, line: &[u8], identity: &Hello, now_ms: u64) {
         let why = match serde_json::from_slice(line) {
             Ok(Request::Hello(hello)) => {
-                // Both comparisons always happen: the answer's time tells nothing about the secret.
+                // Both comparisons always happen: the response time reveals nothing about the secret.
                 let secret = wire::same_secret(&hello.nonce, &identity.nonce);
                 let attempt = hello.attempt == identity.attempt;
                 if !(secret && attempt) {
@@ -242,7 +242,7 @@ impl Connection {
                 } else {
                     self.introduced = true;
                     self.active_at_ms = now_ms;
-                    // The older of the two versions is spoken; this side knows all up to its own.
+                    // The older of the two versions is used; this side knows all up to its own.
                     let version = hello.version.min(VERSION);
                     self.answer(&Reply::Hello(Hello { version, ..identity.clone() }));
                     return;

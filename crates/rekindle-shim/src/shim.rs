@@ -40,14 +40,14 @@ pub const EXIT_USED: u8 = 4;
 pub const EXIT_SPEC: u8 = 5;
 /// Exit code: the system refused something without which there can be no record.
 pub const EXIT_IO: u8 = 6;
-/// Exit code: the machine had no room (descriptors, processes, memory, space) before the agent's first instruction.
+/// Exit code: the machine lacked resources (descriptors, processes, memory, space) before the agent's first instruction.
 pub const EXIT_REFUSED: u8 = 7;
 
-/// Between two looks at whether the bundle is still there. One call of some microseconds; a person who deletes the state of a
-/// run and starts another waits this long at most.
+/// Interval for checking whether the bundle still exists. The check is one call of some microseconds; a person who deletes
+/// the state of a run and starts another waits this long at most.
 const LOSS_LOOK_MS: u64 = 2_000;
 
-/// Why a shim left without an exit record of its own.
+/// Why a shim exited without an exit record of its own.
 #[derive(Debug, thiserror::Error)]
 enum Stop {
     #[error("another shim holds this bundle")]
@@ -69,7 +69,7 @@ impl Stop {
         move |error| Self::Io { what, refused: error.is_refusal(), why: error.to_string() }
     }
 
-    /// The spec cannot be read: for want of room, or because of what it is.
+    /// The spec cannot be read: for lack of resources, or because of its content.
     fn unread(error: bundle::Error) -> Self {
         if error.is_refusal() { Self::bundle("spec")(error) } else { Self::Spec(error.to_string()) }
     }
@@ -142,13 +142,13 @@ fn give_limit_back() {
     let _stays = setrlimit(Resource::Nofile, Rlimit { current: Some(soft), maximum: hard });
 }
 
-/// Leaves the starter's session and terminal. A process that leads its group may not; it joins its parent's for
-/// an instant first. Where even that fails it has at least its own group, which no key press reaches.
+/// Leaves the starter's session and terminal. A process that leads its group may not; it joins its parent's group for an
+/// instant first. If even that fails it has at least its own group, which no key press reaches.
 fn detach() {
     if rustix::process::setsid().is_ok() {
         return;
     }
-    // Read from the table: rustix asserts that no group is 0, and that of the first process is.
+    // Read from the table: rustix asserts that no group is 0, but the group of the first process is.
     let group = rustix::process::getppid()
         .and_then(|parent| u32::try_from(parent.as_raw_nonzero().get()).ok())
         .and_then(|parent| os::stat(parent).ok())
@@ -159,7 +159,8 @@ fn detach() {
     }
 }
 
-/// The signals that mean something to a shim. Handlers, not ignoring: ignoring would be inherited by the agent.
+/// The signals that mean something to a shim. They have handlers and are not ignored: the agent would inherit ignored
+/// signals.
 struct Signals {
     wake: UnixStream,
     terminate: Arc<AtomicBool>,
@@ -195,9 +196,9 @@ struct Holding<'a> {
     feeder: Feeder,
     capped: Vec<Capped>,
     logs: [LogId; 2],
-    /// Held until the end is on record: its owner is the caller.
+    /// Held until the end is recorded: its owner is the caller.
     lock: &'a Lock,
-    /// When to look again whether the bundle is still there.
+    /// When to check again whether the bundle still exists.
     look_at_ms: u64,
     started_ms: u64,
     climb: Option<Climb>,
@@ -212,7 +213,7 @@ impl<'a> Holding<'a> {
     fn new(spec: Spec, server: Server, signals: Signals, started: Started, lock: &'a Lock) -> Self {
         let lines = spec.stdin == bundle::Stdin::Lines;
         let mut feeder = Feeder::new(lines.then_some(started.input));
-        // An agent that takes lines finds its prompt as the first of them, whoever dies meanwhile.
+        // An agent that reads lines gets its prompt as the first of them, whichever process dies meanwhile.
         if !started.prompt.is_empty() {
             feeder.preload(bundle::PROMPT, &started.prompt);
         }
@@ -236,7 +237,7 @@ impl<'a> Holding<'a> {
         }
     }
 
-    /// Until the agent has ended, or nothing gentle is left.
+    /// Holds the agent until it has ended, or no gentler step is left.
     fn hold(&mut self) {
         loop {
             let now_ms = clock::monotonic_ms();
@@ -269,7 +270,7 @@ impl<'a> Holding<'a> {
         }
     }
 
-    /// A bundle that was deleted (`git clean -fdx`) leaves an agent that nobody can find, hear or stop: another would be
+    /// A deleted bundle (`git clean -fdx`) leaves an agent that no process can find, read or stop: another agent would be
     /// started beside it.
     fn heed_loss(&mut self, now_ms: u64) {
         if now_ms < self.look_at_ms {
@@ -315,7 +316,7 @@ impl<'a> Holding<'a> {
         fds.extend(self.feeder.wants().map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::OUT)));
         let pipes = self.capped.iter().filter_map(Capped::wants);
         fds.extend(pipes.map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
-        // Interrupted by a signal: the loop looks at everything anyway.
+        // Interrupted by a signal: the loop checks everything anyway.
         let _ = poll(&mut fds, timeout.as_ref());
     }
 
@@ -359,8 +360,8 @@ impl<'a> Holding<'a> {
         }
     }
 
-    /// Sweeps the tree and writes down what became of it. The end of the streams is not awaited: a daemon that
-    /// was killed here held them, or one that cannot be killed holds them still.
+    /// Sweeps the tree and records what became of it. It does not wait for the end of the streams: a daemon that was killed
+    /// here held them, or one that cannot be killed still holds them.
     fn finish(mut self, bundle: &Bundle) -> ExitRecord {
         let ordered = self.status.is_none() || self.stop_requested || self.timed_out;
         let in_group = self.evidence.as_ref().map_or(0, Evidence::end_group);

@@ -1,4 +1,5 @@
-//! Unix sockets in a directory whose path may be longer than a socket's address: the directory is named by its descriptor.
+//! Unix sockets in a directory whose path may be longer than a socket address allows: the directory is named by its
+//! descriptor.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -14,7 +15,7 @@ use crate::{atomic, os};
 /// Callers that may wait to be accepted: a whole fleet at once.
 const BACKLOG: i32 = 1_024;
 
-/// Listens on a new socket in a directory. A socket of that name must not be there.
+/// Listens on a new socket in a directory. A socket of that name must not exist.
 pub fn listen(dir: &Path, name: &str) -> io::Result<UnixListener> {
     let dir = atomic::open_dir(dir)?;
     let socket = new_socket()?;
@@ -23,10 +24,11 @@ pub fn listen(dir: &Path, name: &str) -> io::Result<UnixListener> {
     Ok(socket.into())
 }
 
-/// Time for a call to be let in: a listener that is stopped lets its queue fill up, and then nobody gets in any more.
+/// Time for a connection to be accepted: a stopped listener lets its backlog fill up, and then no caller is accepted any
+/// more.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 
-/// Connects to a socket in a directory. Fails when nobody listens there, nobody lets the call in, or the system
+/// Connects to a socket in a directory. Fails when nothing is listening there, the connection is not accepted, or the system
 /// refuses.
 pub fn connect(dir: &Path, name: &str) -> io::Result<UnixStream> {
     let dir = atomic::open_dir(dir)?;

@@ -1,7 +1,7 @@
-//! Process trees: listing them, pinning their members without ever confusing a reused number, ending them.
+//! Process trees: lists them, pins their members without ever confusing a reused process id, and ends them.
 //!
-//! A member counts as ours only when it was seen as the child of a pinned process that was still alive after the
-//! look: then the parent's number was the parent's all along. What to end is the caller's decision.
+//! A member counts as ours only when it was seen as the child of a pinned process that was still alive after the scan: then
+//! the parent's id belonged to the parent all along. The caller decides what to end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -29,7 +29,7 @@ pub const SURVIVORS_MAX: usize = 32;
 /// Descriptors polled at once while waiting for a tree to die; any of them ends the wait.
 const POLL_MAX: usize = 256;
 
-/// The process that a process descends from, as far as the system tells.
+/// The parent of a process, as far as the system reports it.
 pub fn parent_of(pid: u32) -> Option<u32> {
     os::stat(pid).ok().map(|row| row.ppid)
 }
@@ -61,7 +61,7 @@ impl Table {
         self.rows.get(&pid)
     }
 
-    /// Everything below `root` in this snapshot, for looking only: numbers may be reused before they are used.
+    /// Everything below `root` in this snapshot, for observing only: process ids may be reused before they are used.
     pub fn descendants(&self, root: u32) -> Vec<&ProcStat> {
         let mut found = Vec::new();
         let mut seen = BTreeSet::from([root]);
@@ -77,7 +77,7 @@ impl Table {
         found
     }
 
-    /// Pins everything that lives below `root`: a process that is pinned and verified, or this very one for `None`.
+    /// Pins every live process below `root`: a process that is pinned and verified, or this process for `None`.
     pub fn pin_descendants(&self, root: Option<&Process>) -> Vec<Process> {
         let mut pinned = Vec::new();
         let mut seen = BTreeSet::new();
@@ -96,8 +96,8 @@ impl Table {
         pinned
     }
 
-    /// Pins every living process of our user that was started with the marker of this attempt, except this very
-    /// one: whatever it did to its session and its parents, the marker tells whose it is.
+    /// Pins every live process of our user that was started with the marker of this attempt, except this process: whatever
+    /// it did to its session and its parents, the marker shows which attempt it belongs to.
     pub fn pin_marked(&self, nonce: &str) -> Vec<Process> {
         let uid = rustix::process::geteuid().as_raw();
         let candidates = self.rows.keys().filter(|pid| **pid != std::process::id());
@@ -109,8 +109,8 @@ impl Table {
             .collect()
     }
 
-    /// Pins the living members of the session that `leader` leads. While the leader lives, its number is the
-    /// session's and nobody else's.
+    /// Pins the live members of the session that `leader` leads. While the leader lives, its process id belongs to the
+    /// session alone.
     pub fn pin_session(&self, leader: &Process) -> Vec<Process> {
         let session = leader.id().pid;
         let candidates = self.rows.values().filter(|row| row.session == session && row.pid != session);
@@ -132,8 +132,8 @@ impl Table {
         Some(activity)
     }
 
-    /// How long ago a byte last went over a connection of the tree below `root` that a request was sent over, in milliseconds.
-    /// `None` where there is no such connection, or the system does not tell.
+    /// How long ago a byte last went over a connection of the tree below `root` that carried a request, in milliseconds.
+    /// `None` if there is no such connection, or the system does not report it.
     pub fn connections_quiet_ms(&self, root: u32) -> Option<u64> {
         os::quiet_ms(self.descendants(root).into_iter().map(|row| row.pid))
     }
@@ -154,7 +154,7 @@ impl Table {
     }
 }
 
-/// Signs of life of a tree. The sums may fall when a member ends; any change counts.
+/// Activity of a tree. The sums may fall when a member ends; any change counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Activity {
     /// Processor time, in the system's unit.
@@ -164,8 +164,8 @@ pub struct Activity {
     pub processes: u32,
 }
 
-/// Stops all of them, then kills all of them: stopped first, none can fork away while the others die. Answers
-/// which accepted the kill.
+/// Stops all of them, then kills all of them: stopped first, none can fork away while the others die. Returns which ones
+/// accepted the kill.
 pub fn kill_all(processes: &[Process]) -> Vec<u32> {
     for process in processes {
         let _ = process.signal(Signal::STOP);
@@ -180,7 +180,7 @@ pub fn await_any(processes: &[Process], timeout_ms: u64) {
         .take(POLL_MAX)
         .map(|process| PollFd::from_borrowed_fd(process.as_fd(), PollFlags::IN))
         .collect();
-    // Interrupted or refused: the caller's loop looks again anyway.
+    // Interrupted or refused: the caller's loop checks again anyway.
     let _ = poll(&mut fds, Some(&clock::timeout(timeout_ms)));
 }
 

@@ -1,4 +1,4 @@
-//! The language of the socket: one JSON object a line, the handshake first, every request with its epoch.
+//! The protocol of the socket: one JSON object per line, the handshake first, every request with its epoch.
 //!
 //! Nothing here reads or writes; the server and the client do.
 
@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use crate::identity::ProcId;
 use crate::ladder::Rung;
 
-/// A line before the handshake: it holds ids and a nonce, nothing else.
+/// Longest line before the handshake: it holds ids and a nonce, nothing else.
 pub const HELLO_MAX_BYTES: usize = 4 << 10;
 
-/// A line after the handshake. Messages of 300 KB are ordinary, and JSON may double them.
+/// Longest line after the handshake. Messages of 300 KB are ordinary, and JSON may double them.
 pub const LINE_MAX_BYTES: usize = 16 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub enum Request {
     Status {
         epoch: u64,
     },
-    /// Climb a ladder; the spec's own when none is given. A ladder already being climbed is not begun anew.
+    /// Climb a ladder; the spec's own when none is given. A ladder already being climbed is not restarted.
     Stop {
         epoch: u64,
         #[serde(default)]
@@ -34,7 +34,7 @@ pub enum Request {
     /// One line for the agent's standard input.
     Stdin {
         epoch: u64,
-        /// Names the line; a name acts once.
+        /// The line's id; each id takes effect once.
         id: String,
         /// The line without its newline.
         line: String,
@@ -62,7 +62,7 @@ impl Request {
 /// The handshake, the same in both directions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// The version of the wire the speaker knows.
+    /// The protocol version that the sender knows.
     pub version: u32,
     pub attempt: String,
     pub epoch: u64,
@@ -79,16 +79,16 @@ pub enum Reply {
     Accepted,
     /// The last byte of the line is in the agent's pipe.
     Written {
-        /// The line's name.
+        /// The line's id.
         id: String,
     },
-    /// A line of this name is in the pipe already; nothing was written again.
+    /// A line with this id is already in the pipe; nothing was written again.
     Duplicate {
-        /// The line's name.
+        /// The line's id.
         id: String,
     },
     Refused {
-        /// Why, for programs.
+        /// The reason, for programs.
         why: Refusal,
     },
 }
@@ -100,7 +100,7 @@ pub enum Refusal {
     HandshakeExpected,
     /// Attempt or nonce are not this bundle's.
     NotYours,
-    /// The version of the wire is not spoken here.
+    /// This version of the protocol is not supported here.
     Version,
     /// The epoch is older than the spec's.
     StaleEpoch,
@@ -108,9 +108,9 @@ pub enum Refusal {
     Malformed,
     /// The agent has no standard input for lines, or it is closed.
     StdinClosed,
-    /// The line holds a line break, or its name is empty or too long.
+    /// The line holds a line break, or its id is empty or too long.
     BadLine,
-    /// Too much is waiting to be written; try again.
+    /// Too much is waiting to be written; retry later.
     Busy,
 }
 

@@ -1,6 +1,6 @@
-//! A real browser for tests and for the script that makes the README's pictures: headless Chromium from the distribution, driven
-//! over WebDriver on loopback. It decides how a session begins and ends and how waiting is bounded; what is looked at is the
-//! tests' business.
+//! A real browser for tests and for the script that makes the README's pictures: headless Chromium from the distribution,
+//! driven over WebDriver on loopback. It decides how a session starts and ends and how waiting is bounded; the tests decide
+//! what to check.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -13,10 +13,10 @@ use tempfile::TempDir;
 /// Longer than anything takes on a loaded machine.
 const BOUND: Duration = Duration::from_secs(600);
 
-/// Between two looks.
+/// Poll interval.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// What the browser must not do by itself, and what it needs in a container.
+/// Flags against what the browser must not do unasked, and for what it needs in a container.
 const ARGUMENTS: [&str; 12] = [
     "--headless",
     "--no-sandbox",
@@ -41,9 +41,9 @@ pub mod keys {
     pub const CONTROL: &str = "\u{e009}";
     /// Shift, held while the next one is pressed.
     pub const SHIFT: &str = "\u{e008}";
-    /// The end of a list.
+    /// Goes to the end of a list.
     pub const END: &str = "\u{e010}";
-    /// Its beginning.
+    /// Goes to the beginning of a list.
     pub const HOME: &str = "\u{e011}";
     pub const PAGE_UP: &str = "\u{e00e}";
     pub const DOWN: &str = "\u{e015}";
@@ -58,9 +58,10 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Starts one.
+    /// Starts a browser.
     ///
     /// # Panics
+    ///
     /// When Chromium or its driver is missing: `cargo xtask test` installs both.
     #[must_use]
     pub fn start() -> Self {
@@ -80,7 +81,7 @@ impl Browser {
         let agent: ureq::Agent = config.build().into();
         let profile = format!("--user-data-dir={}", home.path().join("profile").display());
         let mut arguments: Vec<&str> = ARGUMENTS.to_vec();
-        // Else its own start page loads behind the first page of a test.
+        // Otherwise the browser's start page loads behind the first page of a test.
         arguments.extend([profile.as_str(), "about:blank"]);
         let wanted = json!({"capabilities": {"alwaysMatch": {
             "browserName": "chrome",
@@ -111,7 +112,7 @@ impl Browser {
         ask(&self.agent, &format!("{}/url", self.session), None).as_str().unwrap_or_default().to_owned()
     }
 
-    /// Runs the body of a function in the page; `arguments` is the list of what it is called with.
+    /// Runs the body of a function in the page; `arguments` is its list of arguments.
     pub fn run(&self, script: &str, arguments: &Value) -> Value {
         self.post("/execute/sync", &json!({"script": script, "args": arguments}))
     }
@@ -146,13 +147,13 @@ impl Browser {
         }
     }
 
-    /// All text in sight.
+    /// All visible text.
     #[must_use]
     pub fn text(&self) -> String {
         self.value("document.body.innerText").as_str().unwrap_or_default().to_owned()
     }
 
-    /// Presses keys one after the other; [`keys::CONTROL`] and [`keys::SHIFT`] are held for the one that follows.
+    /// Presses keys one after the other; [`keys::CONTROL`] and [`keys::SHIFT`] are held for the next key.
     pub fn press(&self, keys: &[&str]) {
         let mut actions = Vec::new();
         let mut held: Vec<&str> = Vec::new();
@@ -174,7 +175,7 @@ impl Browser {
         self.press(&letters.iter().map(String::as_str).collect::<Vec<_>>());
     }
 
-    /// Clicks on the first element of a selector, as a mouse does.
+    /// Clicks on the first element that matches a selector, like a mouse.
     pub fn click(&self, selector: &str) {
         let found = self.post("/element", &json!({"using": "css selector", "value": selector}));
         let id = found.as_object().and_then(|found| found.values().next()).and_then(Value::as_str);
@@ -191,7 +192,7 @@ impl Browser {
         );
     }
 
-    /// Says which colours a person prefers: `light` or `dark`.
+    /// Sets the preferred colour scheme: `light` or `dark`.
     pub fn prefer(&self, scheme: &str) {
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
         self.cdp("Emulation.setEmulatedMedia", &json!({"features": features}));
@@ -202,14 +203,14 @@ impl Browser {
         self.post("/goog/cdp/execute", &json!({"cmd": command, "params": parameters}))
     }
 
-    /// Saves what is in sight as a PNG.
+    /// Saves the visible part of the page as a PNG.
     pub fn screenshot(&self, file: &Path) {
         let picture = ask(&self.agent, &format!("{}/screenshot", self.session), None);
         let bytes = from_base64(picture.as_str().expect("a picture"));
         std::fs::write(file, bytes).expect("the picture is written");
     }
 
-    /// What the console said since it was asked last, as `LEVEL: text`.
+    /// The console's messages since the last call, as `LEVEL: text`.
     #[must_use]
     pub fn console(&self) -> Vec<String> {
         let entries = self.post("/se/log", &json!({"type": "browser"}));
@@ -218,7 +219,7 @@ impl Browser {
         entries.map(|entry| format!("{}: {}", word(&entry["level"]), word(&entry["message"]))).collect()
     }
 
-    /// The addresses that were asked for since this was asked last.
+    /// The addresses requested since the last call.
     #[must_use]
     pub fn requests(&self) -> Vec<String> {
         let entries = self.post("/se/log", &json!({"type": "performance"}));
@@ -251,12 +252,12 @@ fn port_of(driver: &mut Child) -> u16 {
         let line = line.ok()?;
         line.split_once("successfully on port ")?.1.trim_end_matches('.').parse().ok()
     });
-    // Whatever else it says is read to nowhere, so that it never blocks on a full pipe.
+    // The rest of its output is read and dropped, so that it never blocks on a full pipe.
     std::thread::spawn(move || lines.for_each(drop));
     told.expect("chromedriver says its port")
 }
 
-/// Asks the driver; an error comes back as text.
+/// Sends a command to the driver; an error is returned as text.
 fn ask(agent: &ureq::Agent, address: &str, body: Option<&Value>) -> Value {
     let answer = match body {
         Some(body) => {

@@ -1,5 +1,5 @@
-//! Fake chat servers on loopback: ntfy, Telegram and Slack as far as rekindle speaks with them, with faults on purpose. They keep
-//! what was sent, and a test says what a person writes back.
+//! Fake chat servers on loopback: ntfy, Telegram and Slack as far as rekindle talks to them, with deliberate faults. They
+//! keep what was sent, and a test defines what a person writes back.
 
 mod speak;
 
@@ -18,7 +18,7 @@ const REQUEST_MAX_BYTES: usize = 1 << 20;
 /// How long a call hangs on purpose: longer than any client waits for one.
 const HANG: Duration = Duration::from_secs(120);
 
-/// Between two looks whether the server has ended meanwhile.
+/// Poll interval for whether the server has ended meanwhile.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// What goes wrong with one call.
@@ -26,7 +26,7 @@ const LOOK: Duration = Duration::from_millis(50);
 pub enum Fault {
     /// Too many requests: wait this many seconds.
     Wait(u64),
-    /// The connection ends in the middle of the answer; what was asked for has been done.
+    /// The connection ends in the middle of the answer; the request has been carried out.
     Cut,
     /// The connection ends before anything is done.
     Drop,
@@ -34,7 +34,7 @@ pub enum Fault {
     Fail,
     /// No answer comes.
     Hang,
-    /// It refuses for good.
+    /// It refuses permanently.
     Refuse,
 }
 
@@ -47,7 +47,7 @@ struct Message {
     place: String,
     text: String,
     thread: Option<String>,
-    /// Sent by rekindle.
+    /// Whether rekindle sent it.
     own: bool,
 }
 
@@ -113,12 +113,13 @@ impl Chat {
     /// Listens on a free port of loopback.
     ///
     /// # Panics
-    /// There is none to be had.
+    ///
+    /// When no port is free.
     #[must_use]
     pub fn start(via: Via) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
-        // Slack and ntfy count in seconds since 1970; a number of our own makes no test depend on the clock.
+        // Slack and ntfy count in seconds since 1970; our own counter makes no test depend on the clock.
         let next = speak::first_number();
         let inner =
             Inner { via, messages: Vec::new(), next, faults: VecDeque::new(), calls: Vec::new(), repeats: false };
@@ -146,12 +147,12 @@ impl Chat {
         self.shared.lock().calls.clone()
     }
 
-    /// The person who is configured writes something.
+    /// The configured person writes something.
     pub fn say(&self, text: &str) {
         self.say_as(Self::user(self.via), Self::place(self.via), text, None);
     }
 
-    /// Somebody writes something somewhere.
+    /// A given user writes something in a given place.
     pub fn say_as(&self, user: &str, place: &str, text: &str, thread: Option<&str>) {
         let mut inner = self.shared.lock();
         let number = inner.next;
@@ -166,7 +167,7 @@ impl Chat {
         });
     }
 
-    /// The id of a message of rekindle's own, for a reply in its thread.
+    /// The id of one of rekindle's own messages, for a reply in its thread.
     #[must_use]
     pub fn thread_of(&self, part: &str) -> Option<String> {
         let inner = self.shared.lock();
@@ -174,7 +175,7 @@ impl Chat {
         found.map(|message| speak::time_stamp(message.number))
     }
 
-    /// The next call whose path contains `part` goes wrong.
+    /// Makes the next call whose path contains `part` go wrong.
     pub fn fault(&self, part: &str, fault: Fault) {
         self.shared.lock().faults.push_back((part.to_owned(), fault));
     }
@@ -194,7 +195,7 @@ impl Chat {
 impl Drop for Chat {
     fn drop(&mut self) {
         self.shared.stopped.store(true, Ordering::Relaxed);
-        // It waits for one more caller.
+        // The server waits for one more caller.
         let _ended = TcpStream::connect(self.address);
     }
 }
@@ -212,7 +213,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-/// A request, as far as these servers look at one.
+/// A request, as far as these servers parse one.
 struct Asked {
     method: String,
     path: String,

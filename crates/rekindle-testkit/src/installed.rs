@@ -1,9 +1,9 @@
-//! The real coding agents, installed from their npm packages at the versions of `agents/package-lock.json`, or the newest ones
-//! that the registry gives, in a folder of their own. Decides where they lie and whether they have to be installed again; running
-//! them is the tests' business.
+//! The real coding agents, installed from their npm packages at the versions of `agents/package-lock.json`, or the newest
+//! ones that the registry has, in their own folder. This file decides where they are and whether they have to be installed
+//! again; the tests run them.
 //!
-//! Install scripts are off, so the wrappers that such a script would complete are left alone: what is handed out is the program
-//! that ends up running. Tests run as processes of their own, so a file lock keeps all but the first of them waiting.
+//! Install scripts are off, so the wrappers that such a script would complete are left alone: callers get the program that
+//! ends up running. Tests run as separate processes, so a file lock keeps all but the first of them waiting.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
-/// What is to be installed.
+/// The packages to install.
 const PACKAGE: &str = include_str!("../agents/package.json");
 
 /// At which versions, with the checksum of each.
@@ -21,10 +21,10 @@ const LOCK: &str = include_str!("../agents/package-lock.json");
 /// Holds the lock file's text of a finished installation. Written last: a broken installation is made again.
 const STAMP: &str = "installed.json";
 
-/// Set to anything, it makes tests run the newest programs instead, as `cargo xtask agents --latest` has installed them.
+/// Set to anything, it makes tests run the newest programs instead, as installed by `cargo xtask agents --latest`.
 pub const LATEST_VARIABLE: &str = "REKINDLE_AGENTS_LATEST";
 
-/// Where those lie, beside the pinned ones.
+/// Directory of the newest programs, beside the pinned ones.
 pub const LATEST_DIR: &str = "agents-latest";
 
 /// What npm needs to find in a folder that it installs into.
@@ -44,7 +44,6 @@ pub enum Cli {
 }
 
 impl Cli {
-    /// All of them.
     pub const ALL: [Self; 4] = [Self::Claude, Self::Codex, Self::Gemini, Self::Opencode];
 
     /// Its name, as in `kind = "…"`.
@@ -58,7 +57,6 @@ impl Cli {
         }
     }
 
-    /// The npm package.
     #[must_use]
     pub fn package(self) -> &'static str {
         match self {
@@ -94,7 +92,7 @@ impl Cli {
 struct Machine {
     cpu: &'static str,
     triple: &'static str,
-    /// Whether the processor can run what is built for today's; there is a second package for those that cannot.
+    /// Whether the processor can run builds for current ones; there is a second package for those that cannot.
     modern: bool,
 }
 
@@ -111,7 +109,7 @@ impl Machine {
     }
 }
 
-/// Why the agents are not there.
+/// Why the agents are not installed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// npm could not be run or failed.
@@ -122,7 +120,7 @@ pub enum Error {
         /// What npm said.
         why: String,
     },
-    /// npm was content, and still a program is missing.
+    /// npm succeeded, but a program is still missing.
     #[error("npm installed everything, but {0} is missing")]
     Missing(PathBuf),
     /// A file could not be read or written.
@@ -141,10 +139,11 @@ pub struct Installed {
 }
 
 impl Installed {
-    /// Installs the agents into a directory unless they are there already, and returns them; or the newest ones beside it, where
-    /// those are asked for.
+    /// Installs the agents into a directory unless they are already there, and returns them; or the newest ones beside it,
+    /// if those are requested.
     ///
     /// # Errors
+    ///
     /// npm fails, or the directory cannot be written.
     pub fn below(dir: &Path) -> Result<Self, Error> {
         if std::env::var_os(LATEST_VARIABLE).is_some() {
@@ -153,9 +152,10 @@ impl Installed {
         Self::pinned(dir)
     }
 
-    /// Installs the newest agents that the registry gives by name.
+    /// Installs the newest agents that the registry has under their names.
     ///
     /// # Errors
+    ///
     /// npm fails, or the directory cannot be written.
     pub fn latest(dir: &Path) -> Result<Self, Error> {
         let failed = |source| Error::File { path: dir.to_owned(), source };
@@ -166,7 +166,7 @@ impl Installed {
         Self::at(dir)
     }
 
-    /// The version that is installed, as its package says.
+    /// The installed version, according to its package.
     #[must_use]
     pub fn version(&self, cli: Cli) -> String {
         let package = self.modules.join(cli.package()).join("package.json");
@@ -179,7 +179,7 @@ impl Installed {
         let failed = |source| Error::File { path: dir.to_owned(), source };
         fs::create_dir_all(dir).map_err(failed)?;
         let lock = File::create(dir.join("lock")).map_err(failed)?;
-        // Released when the file is closed, also by a test that is killed meanwhile.
+        // Released when the file is closed, even if the test is killed meanwhile.
         lock.lock().map_err(failed)?;
         let stamp = dir.join(STAMP);
         if fs::read_to_string(&stamp).is_ok_and(|installed| installed == LOCK) {

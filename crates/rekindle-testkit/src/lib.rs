@@ -1,4 +1,4 @@
-//! What breaks rekindle: the simulator, contract suites, fake model servers, the tidy test. Never shipped.
+//! Tools that break rekindle: the simulator, contract suites, fake model servers, the tidy test. Never shipped.
 
 pub mod browser;
 pub mod chat;

@@ -1,5 +1,5 @@
-//! The product's driver with an outside in which every agent does its work at once and leaves: many short tasks, as fast as the
-//! driver and the store take them.
+//! The product's driver with a world in which every agent does its work at once and exits: many short tasks, as fast as the
+//! driver and the store accept them.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -20,17 +20,17 @@ use rekindle_engine::world::MemoryWorld;
 /// The key that tokens of these runs are made with.
 const KEY: [u8; 32] = [1; 32];
 
-/// Agents at work at once.
+/// Agents running at once.
 const AGENTS: u32 = 16;
 
 /// A run of short tasks.
 pub struct ShortLives {
     pub driver: Driver<MemoryWorld>,
-    /// Agents that have lived.
+    /// Agents that have run.
     pub lives: usize,
 }
 
-/// A plan of so many tasks that wait for nothing.
+/// A plan of this many tasks without dependencies.
 #[must_use]
 pub fn plan_text(tasks: usize) -> String {
     let mut text = "# Plan\n\nThe goal of all of it.\n".to_owned();
@@ -44,9 +44,10 @@ pub fn plan_text(tasks: usize) -> String {
 }
 
 impl ShortLives {
-    /// A new run of so many tasks, taken over by a driver.
+    /// A new run of this many tasks, taken over by a driver.
     ///
     /// # Panics
+    ///
     /// When the store refuses.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, tasks: usize) -> Self {
@@ -56,9 +57,10 @@ impl ShortLives {
         Self::over(store, Some(input))
     }
 
-    /// Another driver over what a store holds.
+    /// Another driver over the content of a store.
     ///
     /// # Panics
+    ///
     /// When the store refuses.
     #[must_use]
     pub fn again(store: Arc<dyn Store>) -> Self {
@@ -75,7 +77,7 @@ impl ShortLives {
         };
         let redactor = Redactor::new(std::iter::empty::<(&str, &str)>());
         let state = driver::load(&*store).expect("a state");
-        // Every look is a millisecond later: what depends on time depends on the course of the run alone.
+        // Every read of the time is a millisecond later: what depends on time depends only on the course of the run.
         let world = MemoryWorld {
             time: state.0.last_time,
             tick_ms: 1,
@@ -92,9 +94,10 @@ impl ShortLives {
         Self { driver, lives: 0 }
     }
 
-    /// Lets so many agents live, or as many as there are tasks for; how many there were.
+    /// Lets this many agents run, or as many as there are tasks for; returns how many ran.
     ///
     /// # Panics
+    ///
     /// When the store refuses.
     pub fn live(&mut self, lives: usize) -> usize {
         let before = self.lives;
@@ -111,8 +114,8 @@ impl ShortLives {
         self.lives - before
     }
 
-    /// The whole lives of agents, side by side: each is heard, prints, claims and leaves. Every fiftieth never starts; the claim of
-    /// every seventieth is not proven, it leaves, rekindle looks at its work again, and another is begun.
+    /// The whole lives of agents, side by side: each starts, prints, claims and exits. Every fiftieth never starts; the
+    /// claim of every seventieth is not proven, it exits, rekindle checks its work again, and another is started.
     fn all(&mut self, launched: &[AttemptId]) {
         let (never, lived): (Vec<AttemptId>, Vec<AttemptId>) =
             launched.iter().partition(|attempt| attempt.0.is_multiple_of(50));
@@ -145,14 +148,14 @@ impl ShortLives {
         self.check(|holder| !holder.is_some_and(|attempt| attempt.0.is_multiple_of(70)));
         self.take(known.iter().map(|(attempt, ..)| Message::Ended { attempt: *attempt }).collect());
         self.check(|_| false);
-        // Whoever has to wait before another try has waited by now.
+        // Any wait before the next attempt is over by now.
         let world = self.driver.world();
         world.time = world.time.plus_ms(60_000);
         world.forgotten.clear();
         self.driver.pass_time().expect("time passes");
     }
 
-    /// Answers every order for checks; whether they pass depends on who holds the task.
+    /// Answers every order for checks; whether they pass depends on which attempt holds the task.
     fn check(&mut self, passes: impl Fn(Option<AttemptId>) -> bool) {
         let checks = std::mem::take(&mut self.driver.world().checks);
         let tasks = &self.driver.state().tasks;

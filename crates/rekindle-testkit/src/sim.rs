@@ -1,8 +1,8 @@
 //! The simulator: one seed, one story. It drives the product's own driver, core, ingest and store trait, on the in-memory
-//! engine, against simulated processes, clocks and disks that break; after every step the checkers look.
+//! engine, against simulated processes, clocks and disks that break; the checkers run after every step.
 //!
-//! This file plays a story: it takes what happens next and gives it to whom it concerns. What agents, shims, operators and
-//! faults do stands in the files named after them; what must hold, in `checkers`.
+//! This file plays a story: it takes what happens next and passes it to the part concerned. What agents, shims, operators
+//! and faults do is in the files named after them; what must hold, in `checkers`.
 
 mod agent;
 mod calls;
@@ -51,7 +51,7 @@ use story::{MINUTE, Setting};
 use trace::Trace;
 use world::{Coordinator, Happening, Sim};
 
-/// Happenings of one story: far more than any story needs, so that one which goes in circles is seen.
+/// Limit on happenings in one story: far more than any story needs, so that one that goes in circles is noticed.
 const HAPPENINGS_MAX: u64 = 150_000;
 
 /// Simulated time after the last fault within which a run must be over: every task may use up every attempt one after the other.
@@ -70,21 +70,21 @@ pub struct Options {
 /// How a story went.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The invariant that was broken, if one was.
+    /// The invariant that was broken, if any.
     pub violation: Option<Violation>,
     /// The hash over the whole trace.
     pub hash: u64,
     /// The last lines of the trace, or all of it.
     pub lines: Vec<String>,
-    /// Things that happened.
+    /// Number of things that happened.
     pub happenings: u64,
     /// Events in the log at the end.
     pub events: u64,
-    /// Coordinators there were.
+    /// Number of coordinators.
     pub coordinators: u32,
-    /// Signs of telling agents that were put down, and messages that they were given.
+    /// Stream events of agents with structured output that were recorded, and messages that the agents were given.
     pub signs: u64,
-    /// How often each kind of event was put down.
+    /// How often each kind of event was recorded.
     pub told: BTreeMap<String, u64>,
     /// How often each kind of refusal and fault was drawn.
     pub drawn: BTreeMap<&'static str, u64>,
@@ -126,9 +126,9 @@ pub fn play(options: Options) -> Outcome {
 fn set_out(options: Options) -> Sim {
     let mut rng = Rng::new(options.seed);
     let setting = Setting::draw(&mut rng);
-    // Some of what the plan calls health may be broken before anybody begins.
+    // Some of the plan's health commands may fail before any agent starts.
     let sick = setting.plan.settings.health.iter().filter(|_| rng.chance(35)).cloned().collect();
-    // On some machines processes cannot be looked at before the faults are over.
+    // On some machines processes cannot be inspected before the faults are over.
     let blind_until_ms = if rng.chance(35) { setting.quiet_at_ms } else { 0 };
     let mut sim = Sim {
         rng,
@@ -167,7 +167,7 @@ fn set_out(options: Options) -> Sim {
     sim
 }
 
-/// Gives what happens to whom it concerns. What belongs to a dead coordinator is lost with it.
+/// Passes what happens to the part concerned. What belongs to a dead coordinator is lost with it.
 fn take(shared: &Rc<RefCell<Sim>>, stage: &mut Stage, next: Happening) {
     let mut sim = shared.borrow_mut();
     match next {
@@ -228,7 +228,7 @@ fn take(shared: &Rc<RefCell<Sim>>, stage: &mut Stage, next: Happening) {
 }
 
 impl Sim {
-    /// Faults are over: from here on everything must come to its end.
+    /// Faults are over: from here on everything must come to an end.
     fn become_quiet(&mut self) {
         self.quiet = true;
         self.quiet_since_ms = self.queue.now_ms();

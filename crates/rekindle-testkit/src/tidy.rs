@@ -1,5 +1,6 @@
-//! The house rules as a test. Owns what the compiler and clippy cannot see: sizes, names, who may import whom, the one
-//! place for each dangerous call. It reads files and reports; formatting, types and lints stay with their own tools.
+//! The house rules as a test. This file owns what the compiler and clippy cannot check: sizes, names, which crate may import
+//! which, the one place for each dangerous call. It reads files and reports; formatting, types and lints stay with their own
+//! tools.
 //!
 //! A rule is a function from the repository to findings. Each has a test with a planted violation next to it
 //! (`tidy/tests.rs`), since a checker that finds nothing proves nothing.
@@ -29,11 +30,11 @@ use source::Source;
 pub struct Finding {
     /// The file, relative to the repository's root.
     pub path: String,
-    /// The line, from 1; 0 when the file as a whole is meant.
+    /// The line, from 1; 0 for the file as a whole.
     pub line: usize,
-    /// What stands there.
+    /// What was found there.
     pub what: String,
-    /// Why it must not, or where it belongs.
+    /// Why it is not allowed, or where it belongs.
     pub why: &'static str,
 }
 
@@ -73,7 +74,7 @@ pub struct Repo {
 }
 
 impl Repo {
-    /// Reads every tracked file, and Rust files that are not tracked yet: a rule should speak before the commit.
+    /// Reads every tracked file, and Rust files that are not tracked yet: a rule should report before the commit.
     pub fn load(root: &Path) -> Result<Self, Error> {
         let mut names = list(root, &[])?;
         names.extend(list(root, &["--others", "--exclude-standard", "--", "*.rs"])?);
@@ -101,7 +102,7 @@ impl Repo {
         Self { rust, texts }
     }
 
-    /// How many Rust files were read; a test asserts that it is not none.
+    /// How many Rust files were read; a test asserts that it is not zero.
     pub fn rust_file_count(&self) -> usize {
         self.rust.len()
     }

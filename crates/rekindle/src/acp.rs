@@ -1,7 +1,7 @@
-//! `rekindle __acp`: the bridge between a shim and an agent that speaks the Agent Client Protocol. It stands in the agent's
+//! `rekindle __acp`: the bridge between a shim and an agent that speaks the Agent Client Protocol. It takes the agent's
 //! place: prompts come in as lines, what the agent does goes out as lines, and a signal ends the turn, then the agent.
 //!
-//! It decides nothing about tasks. What its lines mean is the adapter's business, in the engine.
+//! It decides nothing about tasks. The adapter, in the engine, knows what its lines mean.
 
 mod link;
 mod permission;
@@ -22,25 +22,25 @@ use link::{Event, Link};
 /// The hidden subcommand.
 pub(crate) const COMMAND: &str = rekindle_engine::agents::acp::BRIDGE;
 
-/// Version of the protocol that is spoken.
+/// The supported version of the protocol.
 const PROTOCOL: u64 = 1;
 
-/// How long an agent may take to introduce itself or to open a session: it may load a runtime and a long history.
+/// How long an agent may take to answer the handshake or to open a session: it may load a runtime and a long history.
 const OPEN_WITHIN: Duration = Duration::from_secs(5 * 60);
 
 /// How long a cancelled turn may take to end, below the grace that a stop gives.
 const CANCEL_WITHIN: Duration = Duration::from_secs(2);
 
-/// One agent answers a load before it has told the whole history; it is over when nothing came for this long.
+/// One agent answers a load before it has sent the whole history; the history is over when nothing came for this long.
 const REPLAY_QUIET: Duration = Duration::from_millis(300);
 
-/// At most this long is waited for the end of a history.
+/// Longest wait for the end of a history.
 const REPLAY_WITHIN: Duration = Duration::from_secs(10);
 
 /// How long an agent may take to close its session; it is ended afterwards in any case.
 const CLOSE_WITHIN: Duration = Duration::from_secs(1);
 
-/// Prompts that wait for the end of a turn; more is somebody who has lost count.
+/// Limit on prompts that wait for the end of a turn; a sender of more has lost count.
 const PROMPTS: usize = 64;
 
 /// Longest single text in a line: the end of a tool's output and its beginning say what it was.
@@ -87,13 +87,13 @@ pub(crate) fn main(file: &Path) -> ExitCode {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// Its input ended and so did the turn.
+    /// The input and the last turn have ended.
     Done,
-    /// What had to be done could not be; the line that says why is out.
+    /// A required step failed; the line that says why has been written.
     Failed,
-    /// The agent ended by itself.
+    /// The agent exited on its own.
     Gone,
-    /// This signal came.
+    /// This signal was received.
     Signal(i32),
 }
 
@@ -112,15 +112,15 @@ struct Bridge {
     input_open: bool,
     replaying: bool,
     failed: bool,
-    /// The session that is closed at the end, where the agent can do that.
+    /// The session to close at the end, if the agent supports that.
     closes: Option<String>,
 }
 
 impl Bridge {
-    /// Opens the session and gives its id.
+    /// Opens the session and returns its id.
     fn open(&mut self) -> Result<String, End> {
         let about = json!({ "name": "rekindle", "version": env!("CARGO_PKG_VERSION") });
-        // Without file access of the client's the agent reads and writes by itself, which is what it is here for.
+        // Without file access through the client the agent reads and writes files itself, which is what it is here for.
         let hello = json!({ "protocolVersion": PROTOCOL, "clientCapabilities": {}, "clientInfo": about });
         let hello = self.must("initialize", hello)?;
         if hello["protocolVersion"] != PROTOCOL {
@@ -146,7 +146,7 @@ impl Bridge {
         Ok(session)
     }
 
-    /// Takes a session up again: without its history where the agent can do that, else by a load that tells all of it again.
+    /// Resumes a session: without its history if the agent supports that, else by a load that sends all of it again.
     fn resume(&mut self, session: &str, hello: &Value) -> Result<Value, End> {
         const RESUME: &str = "session/resume";
         if !can(hello, "resume") {
@@ -155,7 +155,7 @@ impl Bridge {
         let id = self.ask(RESUME, &self.reopening(session));
         match self.answer(id, Some(OPEN_WITHIN)) {
             Answer::Result(result) => Ok(result),
-            // It may know the session all the same: a load says so, or says that it is gone.
+            // It may still know the session: a load shows that, or shows that it is gone.
             Answer::Error(_) if hello["agentCapabilities"]["loadSession"] == true => self.load(session, hello),
             Answer::Error(error) => {
                 emit(&with_method(RESUME, &error));
@@ -193,7 +193,7 @@ impl Bridge {
         json!([{ "name": "rekindle", "command": command, "args": args, "env": [] }])
     }
 
-    /// Asks for the model that is wanted, by whichever of the two ways the agent offers; the model in use is returned.
+    /// Requests the configured model, by whichever of the two ways the agent offers; returns the model in use.
     fn choose_model(&mut self, session: &str, opened: &Value) -> Result<Option<String>, End> {
         let options = opened["configOptions"].as_array().map_or(&[][..], Vec::as_slice);
         let option = options.iter().find(|option| option["category"] == "model");
@@ -287,7 +287,7 @@ impl Bridge {
         self.last
     }
 
-    /// Awaits the answer to a request and takes whatever else comes meanwhile.
+    /// Waits for the answer to a request and handles whatever else comes meanwhile.
     fn answer(&mut self, id: u64, within: Option<Duration>) -> Answer {
         let until = within.map(|within| clock::boottime_ms() + millis(within));
         loop {
@@ -312,7 +312,7 @@ impl Bridge {
         }
     }
 
-    /// Takes what nobody waits for.
+    /// Handles an event that no request waits for.
     fn take(&mut self, event: Event) -> Result<(), End> {
         match event {
             Event::Said(message) => self.said(&message),
@@ -354,12 +354,12 @@ impl Bridge {
         }
     }
 
-    /// Ends the agent and says how it all ended.
+    /// Ends the agent and returns the exit code.
     fn leave(mut self, end: End) -> ExitCode {
-        // One that is gone hears nothing, and one that is being stopped has been cancelled already.
+        // An agent that is gone receives nothing, and one that is being stopped has already been cancelled.
         if let (End::Done | End::Failed, Some(session)) = (end, self.closes.take()) {
             let id = self.ask("session/close", &json!({ "sessionId": session }));
-            // Whether it did it or not, it is ended now.
+            // Whether it closed the session or not, it is ended now.
             let _answer = self.answer(id, Some(CLOSE_WITHIN));
         }
         self.link.close();
@@ -375,7 +375,7 @@ impl Bridge {
             End::Failed => ExitCode::FAILURE,
             End::Gone => {
                 emit(&json!({ "type": "gone", "code": code }));
-                // One that went in the middle of its work did not do it, whatever its code says.
+                // An agent that exited in the middle of its work did not do it, whatever its exit code says.
                 code.and_then(|code| u8::try_from(code).ok())
                     .filter(|code| *code != 0)
                     .map_or(ExitCode::FAILURE, ExitCode::from)
@@ -387,7 +387,7 @@ impl Bridge {
     }
 }
 
-/// Whether an agent says that it can do this with sessions.
+/// Whether an agent reports this session capability.
 fn can(hello: &Value, what: &str) -> bool {
     let told = &hello["agentCapabilities"]["sessionCapabilities"][what];
     !told.is_null() && *told != false
@@ -418,7 +418,7 @@ fn folded(value: &Value) -> Value {
     }
 }
 
-/// Writes one line. A reader that is gone changes nothing for the agent.
+/// Writes one line. A missing reader changes nothing for the agent.
 fn emit(line: &Value) {
     let mut out = std::io::stdout().lock();
     let _unread = out.write_all(format!("{line}\n").as_bytes()).and_then(|()| out.flush());

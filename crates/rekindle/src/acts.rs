@@ -1,5 +1,5 @@
-//! What a person can do from a view: the acts, what each will do said before it is done, and how it is ordered. Views offer and
-//! confirm them; what follows is decided in the core, as for the same commands.
+//! What a person can do from a view: the acts, the description of each before it is done, and the orders it gives. Views
+//! offer and confirm acts; the consequences are decided in the core, as for the same commands.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,13 +20,13 @@ use crate::pinned;
 use crate::project::Project;
 use crate::view::View;
 
-/// In place of an order's number: the newest that can still be taken back. Orders are numbered from 1.
+/// Used in place of an order's number: the newest order that can still be undone. Orders are numbered from 1.
 pub(crate) const NEWEST: u64 = 0;
 
 /// Something that a person can do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
-    /// Open a task that has ended again.
+    /// Reopen a task that has ended.
     Retry(TaskId),
     RetryFailed(Vec<TaskId>),
     Skip(TaskId),
@@ -43,7 +43,7 @@ pub(crate) enum Act {
     Tell(TaskId, String),
     /// Complete a task on the person's word.
     Done(TaskId),
-    /// Take back an order that was not acted on yet.
+    /// Undo an order that has not been acted on yet.
     Undo(u64),
     /// Add a task to the run.
     Add(Addition),
@@ -58,9 +58,8 @@ pub(crate) struct Addition {
     pub run: Option<String>,
     pub title: String,
     pub text: String,
-    /// Tasks that must be complete before it.
+    /// Tasks that must be complete before this one starts.
     pub after: Vec<TaskId>,
-    /// Its checks.
     pub accept: Vec<String>,
 }
 
@@ -86,7 +85,7 @@ impl Act {
         }
     }
 
-    /// What it has to be told before, one line for each, and how many lines at least; nothing where it needs none.
+    /// The prompt for the lines that the act needs first, and the minimum number of lines; `None` if it needs none.
     pub(crate) fn asks_for(&self) -> Option<(&'static str, usize)> {
         match self {
             Self::Split(..) => Some(("Its parts, one per line", 2)),
@@ -107,7 +106,8 @@ impl Act {
         }
     }
 
-    /// What it would replace, for a person who changes only some of it; nothing for an act that replaces nothing.
+    /// The text that the act would replace, for a person who changes only part of it; `None` for an act that replaces
+    /// nothing.
     #[must_use]
     pub(crate) fn present(&self, pinned: &State) -> Option<String> {
         let Self::Edit(id, edit) = self else { return None };
@@ -115,7 +115,7 @@ impl Act {
         Some(if edit.accept.is_some() { task.accept.join("\n") } else { task.body.clone() })
     }
 
-    /// The same act with the lines that it was told.
+    /// The same act with the lines that the person entered.
     #[must_use]
     pub(crate) fn told(self, lines: Vec<String>) -> Self {
         match self {
@@ -132,12 +132,12 @@ impl Act {
         }
     }
 
-    /// Whether it is done only after a person has said yes to what it will do.
+    /// Whether a person must confirm the act before it is done.
     pub(crate) fn asks_first(&self) -> bool {
         !matches!(self, Self::Answer(..) | Self::Tell(..) | Self::Undo(_))
     }
 
-    /// Why it makes no sense now; nothing when it does.
+    /// Why the act makes no sense now; `None` when it does.
     pub(crate) fn refusal(&self, picture: &Picture) -> Option<String> {
         let ended = has_ended;
         let find = |id: &TaskId| picture.task(id.as_str());
@@ -189,7 +189,7 @@ impl Act {
         }
     }
 
-    /// What it will do, in a sentence or two.
+    /// What the act will do, in a sentence or two.
     pub(crate) fn consequence(&self, picture: &Picture) -> String {
         let live = |id: &TaskId| picture.at_work(id).map(|attempt| attempt.name.to_string());
         let stopped = |id: &TaskId| live(id).map(|agent| format!(" Its agent {agent} is stopped.")).unwrap_or_default();
@@ -214,7 +214,7 @@ impl Act {
                 format!("{id} is skipped.{}{freed} Undo: retry it.", stopped(id))
             }
             Self::Split(id, parts) => {
-                // Before the parts are known it can be said all the same.
+                // The sentence works even before the parts are known.
                 let many = if parts.is_empty() { "parts".to_owned() } else { counted(parts.len(), "part", "parts") };
                 let stopped = stopped(id);
                 format!("{id} is split into {many}, done in order.{stopped} This cannot be undone.")
@@ -261,7 +261,7 @@ impl Act {
         }
     }
 
-    /// Orders it, and says what became of it.
+    /// Gives the orders of the act and returns their outcome as a sentence.
     pub(crate) fn perform(&self, project: &Project) -> Result<String> {
         if *self == Self::Resume {
             return resume(project);
@@ -282,7 +282,7 @@ impl Act {
         Ok(if taken == Taken::Now { done } else { "already done".to_owned() })
     }
 
-    /// What is ordered for it, and what is said when that was taken.
+    /// The orders of the act, and the sentence for when they are accepted.
     fn orders(&self, project: &Project) -> Result<(Vec<Order>, String)> {
         let retry = |task: &TaskId| Order::Retry { task: task.clone() };
         Ok(match self.clone() {
@@ -340,20 +340,20 @@ impl Act {
     }
 }
 
-/// The newest order that can still be taken back.
+/// The newest order that can still be undone.
 fn newest_placed(project: &Project) -> Result<u64> {
     let view = View::open(project)?;
     let newest = view.run()?.and_then(|run| run.row.placed.last().map(|placed| placed.number));
     newest.ok_or_else(|| CliError::refused("there is nothing to undo: orders can be undone for ten seconds"))
 }
 
-/// The same order with ten seconds in which it can be taken back.
+/// The same order with ten seconds in which it can be undone.
 pub(crate) fn with_undo(order: Undoable) -> Order {
     Order::WithUndo { order }
 }
 
-/// Where no coordinator runs, nobody but this view acts on an order when its moment is over. Should the view be gone by then, the
-/// next order or the next coordinator does.
+/// Acts on the order when its time for undoing is over: without a coordinator, only this view does. If the view has been
+/// closed by then, the next order or the next coordinator acts on it.
 fn see_to_it(project: &Project) {
     let owner = StateDir::open(&project.state_dir).and_then(|dir| dir.owner());
     if !matches!(owner, Ok(None)) {
@@ -381,14 +381,14 @@ fn resume(project: &Project) -> Result<String> {
     }
 }
 
-/// A key for an order that must be taken once although it may be sent twice: this process, and how many it has made.
+/// A key for an order that must take effect once although it may be sent twice: the process id, the time and a counter.
 pub(crate) fn key_of_order() -> String {
     static MADE: AtomicU64 = AtomicU64::new(0);
     let made = MADE.fetch_add(1, Ordering::Relaxed);
     format!("{}-{}-{made}", std::process::id(), rekindle_engine::clock::wall().0)
 }
 
-/// Tasks that wait for one, named; empty when none does.
+/// The ids of the tasks that wait for this one; empty when there are none.
 fn waiting_for(picture: &Picture, id: &TaskId) -> String {
     let waiting = picture.tasks.iter().filter(|task| task.state == "blocked" && task.blocked_by.contains(id));
     waiting.map(|task| task.id.to_string()).collect::<Vec<_>>().join(", ")

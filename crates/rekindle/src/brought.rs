@@ -1,5 +1,5 @@
-//! The commands that a project brings: in `rekindle.toml`, in a plan's front matter and in its tasks, each with its place. It
-//! reads; nothing of it is run here.
+//! The commands that a project brings: in `rekindle.toml`, in a plan's front matter and in its tasks, each with its place.
+//! It only reads them; none is run here.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use crate::ui::one_line;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Brought {
-    /// What brings it: a setting, an agent, a task.
+    /// Where the command comes from: a setting, an agent, a task.
     pub what: String,
     pub command: String,
-    /// The file and line, or whatever is nearest to that.
+    /// The file and line, or the nearest description of the place.
     pub place: String,
 }
 
@@ -24,7 +24,7 @@ impl Brought {
     }
 }
 
-/// What settings bring. Variables and flags are the operator's own words and are left out.
+/// The commands in settings. Environment variables and flags are the operator's own words and are left out.
 pub(crate) fn by_settings(config: &Config, path: &Path, plan: &Plan) -> Vec<Brought> {
     let mut found = Vec::new();
     for (key, sourced) in config.all() {
@@ -67,7 +67,7 @@ pub(crate) fn by_settings(config: &Config, path: &Path, plan: &Plan) -> Vec<Brou
     found
 }
 
-/// What the tasks of a plan bring: their checks.
+/// The commands in a plan's tasks: their checks.
 pub(crate) fn by_tasks(path: &Path, plan: &Plan) -> Vec<Brought> {
     let checks = plan.tasks.iter().flat_map(|task| task.accept.iter().map(move |line| (task, line)));
     let place = |line: u32| format!("{}:{line}", path.display());

@@ -1,9 +1,9 @@
-//! What holds agents to their caps, in words. What that is on this machine is found out by the engine.
+//! What enforces agents' caps, in words. The engine finds out what it is on this machine.
 
 use rekindle_engine::caps::{By, Held};
 use serde::Serialize;
 
-/// What holds agents to their caps, for programs.
+/// What enforces agents' caps, for programs.
 #[derive(Debug, Serialize)]
 pub(crate) struct CapsJson {
     /// What caps memory: `cgroup2`, `cgroup1`, `scope`, `rlimit` or `nothing`.
@@ -37,12 +37,12 @@ pub(crate) fn words(held: &Held) -> String {
     format!("{memory}; {processes}")
 }
 
-/// Whether all of it is held by groups.
+/// Whether cgroups or scopes hold both caps.
 pub(crate) fn is_whole(held: &Held) -> bool {
     is_group(held.memory) && is_group(held.processes)
 }
 
-/// What to do where it is not.
+/// Hint for a machine where cgroups or scopes do not hold both caps.
 pub(crate) const HINT: &str =
     "no cgroup can be made here; with systemd: systemd-run --user --scope -p Delegate=yes rekindle run PLAN";
 

@@ -12,7 +12,7 @@ use crate::exit_code::Exit;
 use crate::project::Project;
 use crate::ui::{ColorChoice, Ui, use_utc};
 
-/// What every command understands and what it promises, below its help.
+/// Exit codes and conventions that apply to every command, printed below its help.
 const AFTER_HELP: &str = "\
 Exit codes:
   0    done; for `run`: every task is complete or skipped
@@ -92,12 +92,12 @@ enum Command {
     Man(commands::man::ManArgs),
 }
 
-/// The subcommands that rekindle starts itself under, routed before anything else happens in this process.
+/// The hidden subcommands under which rekindle starts itself, routed before anything else happens in this process.
 pub(crate) fn hidden() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     let command = arguments.next()?;
     let first = arguments.next();
-    // A hook ends with 0 whatever it is given, help excepted: an older version may be called in a newer way.
+    // A hook exits with 0 whatever its arguments, except for help: an older version may be called in a newer way.
     if command == commands::hook::COMMAND {
         let cli = first.as_deref().map(|cli| cli.to_str().unwrap_or_default());
         return (!matches!(cli, Some("--help" | "-h"))).then(|| commands::hook::main(cli));
@@ -122,12 +122,12 @@ pub(crate) fn hidden() -> Option<ExitCode> {
     }
 }
 
-/// Runs what was typed.
+/// Parses the command line and runs the command.
 pub(crate) fn main() -> Exit {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Help goes to a reader that may have gone, an error to somebody who may not listen: nothing follows from either.
+            // The reader of the help or of the error may be gone; a failed print changes nothing.
             let _ = error.print();
             return if error.use_stderr() { Exit::Usage } else { Exit::Success };
         }

@@ -1,5 +1,5 @@
-//! The command line's side of the the control socket: who is speaking (an agent with its token, or the operator), how a
-//! call reaches the coordinator, and what happens when there is none.
+//! The command line's side of the control socket: who is calling (an agent with its token, or the operator), how a call
+//! reaches the coordinator, and what happens when none is running.
 
 pub(crate) mod agent;
 mod attempt_variables;
@@ -19,13 +19,13 @@ pub(crate) const SOCKET: &str = "REKINDLE_SOCKET";
 pub(crate) const TASK: &str = "REKINDLE_TASK";
 /// The variable that names the bundle of an agent's attempt.
 pub(crate) const BUNDLE: &str = "REKINDLE_BUNDLE";
-/// The variable that names all of an agent's tasks, apart by commas.
+/// The variable that names all of an agent's tasks, separated by commas.
 pub(crate) const TASKS: &str = "REKINDLE_TASKS";
 
 /// The variable that names an agent's role.
 pub(crate) const ROLE: &str = "REKINDLE_ROLE";
 
-/// Names the number of the try.
+/// The variable that holds the number of the attempt.
 pub(crate) const NUMBER: &str = "REKINDLE_ATTEMPT";
 
 fn variable(name: &str) -> Option<String> {

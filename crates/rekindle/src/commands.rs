@@ -63,7 +63,7 @@ impl Context {
         Agent::from_environment(&self.project)
     }
 
-    /// The project's state for reading. Says so when the database is not what its log says.
+    /// The project's state for reading. Warns when the database does not match its log.
     fn view(&self) -> Result<View> {
         let view = View::open(&self.project)?;
         if let Some(lag) = view.lag()? {
@@ -73,7 +73,7 @@ impl Context {
         Ok(view)
     }
 
-    /// Gives an order and says what became of it.
+    /// Gives an order and prints its outcome.
     fn order(&self, order: &Order, done: &str) -> Result<Exit> {
         match orders::give(&self.project, order)? {
             Taken::Now => self.ui.say(done),

@@ -1,6 +1,6 @@
-//! The effective configuration: defaults, under `rekindle.toml`, under the plan's front matter, under `REKINDLE_…`
-//! variables, under flags; every value with where it came from. What the settings are stands in `config/keys.rs`; what
-//! they do is decided where they are used.
+//! The effective configuration: defaults, overridden by `rekindle.toml`, the plan's front matter, `REKINDLE_…` variables and
+//! flags, in this order; every value knows its origin. The settings are listed in `config/keys.rs`; what they do is decided
+//! where they are used.
 
 mod agents;
 mod environment;
@@ -54,7 +54,7 @@ pub(crate) struct Sourced<T> {
 /// Where a value came from, weakest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// Nobody said anything.
+    /// It was not set.
     Default,
     /// `rekindle.toml`.
     File {
@@ -82,14 +82,14 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What one source says.
+/// The values of one source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Layer {
     values: BTreeMap<&'static str, Sourced<Value>>,
 }
 
 impl Layer {
-    /// Sets a value, over what was said before.
+    /// Sets a value, replacing an earlier one.
     pub(crate) fn set(&mut self, key: &'static Key, value: Value, origin: Origin) {
         self.values.insert(key.name, Sourced { value, origin });
     }
@@ -110,7 +110,7 @@ pub(crate) struct Flag {
     pub value: String,
 }
 
-/// Everything that may say something.
+/// All sources of configuration.
 #[derive(Debug, Default)]
 pub(crate) struct Sources<'a> {
     /// `rekindle.toml`, if there is one.
@@ -236,7 +236,7 @@ impl Config {
         self.duration_ms("timeouts.check")
     }
 
-    /// Grace on each step of the stop ladder.
+    /// Grace period for each step of the stop ladder.
     pub(crate) fn stop_grace_ms(&self) -> u64 {
         self.duration_ms("stop.grace")
     }
@@ -246,7 +246,7 @@ impl Config {
         Some(self.text("files.dir")).filter(|dir| !dir.is_empty()).map(Path::new)
     }
 
-    /// The command that is told when a person is needed.
+    /// The command that is run when a person is needed.
     pub(crate) fn notify_command(&self) -> Option<&[String]> {
         match &self.sourced("notify.command").value {
             Value::Command(words) if !words.is_empty() => Some(words),
@@ -254,7 +254,7 @@ impl Config {
         }
     }
 
-    /// The line for the shell that tells what is left of the allowance; empty means none.
+    /// The shell command that reports the remaining allowance; empty means none.
     pub(crate) fn usage_command(&self) -> &str {
         self.text("usage.command").trim()
     }
@@ -287,7 +287,7 @@ impl Config {
         self.sourced(name).value == Value::Switch(true)
     }
 
-    /// The limits that decisions are made with. Fails when no agent is configured, or the one named is not.
+    /// The limits for decisions. Fails when no agent is configured, or the named one is not.
     pub(crate) fn limits(&self, no_wait: bool) -> Result<Limits> {
         self.quiet_hours()?;
         let small = |name| u32::try_from(self.count(name)).unwrap_or(u32::MAX);
@@ -341,7 +341,7 @@ impl Config {
         }
     }
 
-    /// What the engine starts for each agent, and what it runs besides.
+    /// What the engine starts for each agent, and what else it runs.
     pub(crate) fn programs(&self) -> Programs {
         Programs {
             agents: self.agents.iter().map(|(name, agent)| (name.clone(), agent.program.clone())).collect(),
@@ -399,8 +399,8 @@ impl Config {
         Ok(name)
     }
 
-    /// The agent that does a task: its `cli`, else one named like its agent, else the default. Fails when that agent is
-    /// not configured.
+    /// The agent that does a task: its `cli`, otherwise one with the name of its agent, otherwise the default. Fails when
+    /// that agent is not configured.
     pub(crate) fn agent_for(&self, task: &PlanTask) -> Result<&str> {
         if let Some(cli) = &task.cli {
             let Some((known, _)) = self.agents.get_key_value(cli) else {
@@ -437,8 +437,8 @@ impl Config {
         Ok(())
     }
 
-    /// Checks that everything a plan needs is there: its agents configured, their programs to be found. Fails with the
-    /// first agent that is not, and what to do.
+    /// Checks that everything a plan needs exists: its agents are configured, and their programs can be found. Fails with
+    /// the first agent for which that is not so, and says what to do.
     pub(crate) fn check_plan(&self, plan: &Plan, path: Option<&OsStr>, workspace: &Path) -> Result<()> {
         self.check_environments(plan)?;
         let mut used = std::collections::BTreeSet::new();
@@ -446,7 +446,8 @@ impl Config {
         let roles = roles::needed(plan).into_iter().map(|role| self.agent_of(role));
         for name in tasks.chain(roles) {
             let mut next = Some(name?);
-            // Who takes over while an account waits is needed as well; two may stand in for each other.
+            // Fallbacks, which take over while an account waits, are needed as well; two agents may be each other's
+            // fallback.
             while let Some(name) = next.filter(|name| used.insert(*name)) {
                 next = self.agents.get(name).and_then(|agent| agent.program.fallback.as_deref());
             }
@@ -479,7 +480,7 @@ fn read_flag(flag: &Flag) -> Result<(&'static Key, Value), Diagnostic> {
     Ok((key, value))
 }
 
-/// A path as people would write it: relative where it lies below the working directory.
+/// A path as people would write it: relative if it is below the working directory.
 fn shown(path: &Path) -> PathBuf {
     let here = std::env::current_dir().ok();
     let below = here.and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));

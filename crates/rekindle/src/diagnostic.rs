@@ -1,16 +1,16 @@
-//! What is wrong in a file, and where. How it is shown belongs to `ui`.
+//! An error in a file and its place. `ui` shows it.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-/// One wrong or doubtful place in a file.
+/// One error or warning in a file.
 #[derive(Clone, Debug)]
 pub(crate) struct Diagnostic {
     pub warning: bool,
     /// What is wrong: one lower-case line.
     pub message: String,
     pub hint: Option<String>,
-    /// Where it stands, if it stands in a file.
+    /// Its place, if it is in a file.
     pub place: Option<SourceSpan>,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct SourceSpan {
 }
 
 impl Diagnostic {
-    /// Something wrong that stands in no file.
+    /// An error that has no place in a file.
     pub(crate) fn error(message: impl Into<String>, hint: Option<String>) -> Self {
         Self { warning: false, message: message.into(), hint, place: None }
     }

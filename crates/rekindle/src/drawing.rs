@@ -1,8 +1,8 @@
-//! Pictures of a run as SVG, for the dashboard and the report alike: the timeline of attempts, and the graph of who waits
-//! for whom. Made on the server from a [`crate::picture::Picture`]; no script and no inline style, so any content policy
-//! lets them through, and no reference to anything outside.
+//! Pictures of a run as SVG, for both the dashboard and the report: the timeline of attempts, and the graph of dependencies.
+//! Made on the server from a [`crate::picture::Picture`]; without scripts and inline styles, so any content policy accepts
+//! them, and without references to anything outside.
 //!
-//! Colours are classes of [`CSS`]; whatever a colour says, a symbol and a word say too.
+//! Colours are classes of [`CSS`]; everything that a colour says, a symbol and a word say too.
 
 mod graph;
 mod measure;
@@ -20,13 +20,13 @@ use rekindle_core::ids::{AttemptId, TaskId};
 
 use crate::ui::{Tone, cut, one_line};
 
-/// How the drawings look, in light and in dark. The colours are variables: a page may set others after it.
+/// The style of the drawings, in light and in dark. The colours are variables: a page may override them.
 pub(crate) const CSS: &str = include_str!("drawing/drawing.css");
 
-/// Longest text of a tooltip, in columns: more is read on the task's page.
+/// Longest text of a tooltip, in columns: the task's page shows more.
 const TIP_COLUMNS: usize = 300;
 
-/// Where the parts of a drawing lead.
+/// Where the links in a drawing lead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Links {
     /// To the dashboard's pages: `/tasks/ID`, `/logs/ATTEMPT`.
@@ -63,7 +63,7 @@ pub(crate) fn class_of(tone: Tone) -> &'static str {
     }
 }
 
-/// Anybody's words, harmless, on one line and short.
+/// Untrusted text, made harmless, on one line and short.
 fn short(text: &str, columns: usize) -> String {
     cut(&one_line(text), columns)
 }
@@ -73,9 +73,9 @@ fn tip(text: &str) -> String {
     short(text, TIP_COLUMNS)
 }
 
-/// A length for an attribute: a tenth of a pixel is more than anybody sees.
+/// A length for an attribute: a tenth of a pixel is finer than anybody can see.
 fn px(length: f64) -> String {
     let tenths = if length.is_finite() { (length * 10.0).round() / 10.0 } else { 0.0 };
-    // No minus before a nought.
+    // Avoids a negative zero.
     format!("{}", tenths + 0.0)
 }

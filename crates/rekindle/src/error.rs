@@ -1,5 +1,5 @@
-//! What went wrong, for a person: what, why, and what to type next. It decides the exit code that each sort of trouble
-//! has; how it is printed belongs to `ui`.
+//! Errors for a person: what went wrong, why, and what to type next. It decides the exit code of each sort of error; `ui`
+//! prints them.
 
 use std::error::Error;
 use std::fmt;
@@ -12,16 +12,16 @@ use crate::exit_code::Exit;
 
 pub(crate) type Result<T, E = CliError> = std::result::Result<T, E>;
 
-/// The sort of trouble, which decides the exit code.
+/// The sort of error, which decides the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The command line, the configuration, the plan, or the place it was called in.
     Usage,
-    /// The world or rekindle itself.
+    /// A problem of the environment or of rekindle itself.
     Internal,
-    /// An order or report was understood and not taken.
+    /// An order or report was understood and refused.
     Refused,
-    /// Whoever read our output is gone: nothing is wrong, and nobody is left to tell.
+    /// The reader of our output is gone: nothing is wrong, and there is nobody left to tell.
     ReaderGone,
 }
 
@@ -31,13 +31,13 @@ pub(crate) struct CliError {
     pub kind: Kind,
     /// What is wrong: one lower-case line. Empty when the diagnostics say it all.
     pub message: String,
-    /// Why, from near to far.
+    /// The causes, the nearest first.
     pub causes: Vec<String>,
     /// What to type next.
     pub hints: Vec<String>,
-    /// Places in files that are wrong, shown first.
+    /// Errors in files, shown first.
     pub diagnostics: Vec<Diagnostic>,
-    /// A word for programs, where one tells more than the exit code.
+    /// A code for programs, if it says more than the exit code.
     pub code: Option<&'static str>,
 }
 
@@ -58,17 +58,17 @@ impl CliError {
         Self::new(Kind::Usage, message)
     }
 
-    /// Trouble with the world or in here.
+    /// A problem of the environment or of rekindle itself.
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::new(Kind::Internal, message)
     }
 
-    /// Understood and not taken.
+    /// An order or report that was understood and refused.
     pub(crate) fn refused(message: impl Into<String>) -> Self {
         Self::new(Kind::Refused, message)
     }
 
-    /// Wrong places in files; the last line counts them when there are several.
+    /// Errors in files; the last line counts them when there are several.
     pub(crate) fn diagnosed(what: &str, diagnostics: Vec<Diagnostic>) -> Self {
         let errors = diagnostics.iter().filter(|d| d.is_error()).count();
         let message = match errors {
@@ -78,7 +78,7 @@ impl CliError {
         Self { diagnostics, ..Self::usage(message) }
     }
 
-    /// Adds an error and everything that it says caused it.
+    /// Adds an error and its chain of causes.
     pub(crate) fn because(mut self, cause: &dyn Error) -> Self {
         let mut next = Some(cause);
         while let Some(error) = next {
@@ -93,13 +93,13 @@ impl CliError {
         self
     }
 
-    /// Names it for programs.
+    /// Sets the code for programs.
     pub(crate) fn code(mut self, code: &'static str) -> Self {
         self.code = Some(code);
         self
     }
 
-    /// How the program ends with it.
+    /// The exit code for this error.
     pub(crate) fn exit(&self) -> Exit {
         match self.kind {
             Kind::Usage => Exit::Usage,
@@ -145,7 +145,7 @@ impl From<state_dir::Error> for CliError {
     }
 }
 
-/// What to type about a state directory that is not this user's own.
+/// Adds hints about a state directory that does not belong to this user.
 fn foreign(error: CliError, path: &std::path::Path, why: state_dir::Foreign) -> CliError {
     use state_dir::Foreign as F;
     let path = path.display();

@@ -1,4 +1,4 @@
-//! What rekindle tells its caller when it ends. The numbers are a promise to scripts: one may be added, none changed.
+//! rekindle's exit codes. The numbers are a promise to scripts: one may be added, none changed.
 
 use std::process::ExitCode;
 
@@ -13,7 +13,7 @@ pub enum Exit {
     Usage = 2,
     /// The run ended with failed tasks.
     TasksFailed = 3,
-    /// The run was paused by `rekindle pause`, or `--no-wait` and only a person or a reset is missing.
+    /// The run was paused by `rekindle pause`, or by `--no-wait` because only a person or a reset is missing.
     Paused = 4,
     /// Ctrl-C; the run was paused.
     Interrupted = 130,
@@ -22,7 +22,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// The way to end that has a number.
+    /// The variant with this exit code.
     pub fn from_code(code: i32) -> Option<Self> {
         let all = [
             Self::Success,
@@ -36,7 +36,6 @@ impl Exit {
         all.into_iter().find(|exit| i32::from(exit.code()) == code)
     }
 
-    /// The number that the caller sees.
     pub fn code(self) -> u8 {
         self as u8
     }

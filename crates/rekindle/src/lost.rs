@@ -1,5 +1,5 @@
-//! Question 0: every copy of the log has lost attempts whose bundles are there. It is asked in every view like an agent's question,
-//! and answered by `rekindle answer 0`, with or without a run to show.
+//! Question 0: every copy of the log has lost attempts whose bundles still exist. Every view asks it like an agent's
+//! question, and `rekindle answer 0` answers it, with or without a run to show.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -16,7 +16,7 @@ use crate::error::{CliError, Result};
 /// Its number: agents' questions begin at 1.
 pub(crate) const QUESTION: QuestionId = QuestionId(0);
 
-/// What it is about, in the place of a task, and who asks.
+/// Shown in place of the task and of the agent that asks.
 const ABOUT: &str = "state";
 const ASKS: &str = "rekindle";
 
@@ -47,7 +47,7 @@ fn row(dir: &StateDir, lost: &Lost) -> Option<QuestionRow> {
     })
 }
 
-/// What `run` says instead of starting beside what was lost.
+/// The error with which `run` refuses to start next to lost attempts.
 pub(crate) fn refusal(lost: &Lost) -> CliError {
     let error = CliError::usage(lost.to_string());
     if !lost.living.is_empty() {
@@ -86,7 +86,7 @@ pub(crate) fn answer(dir: &StateDir, text: &str) -> Result<()> {
     }
 }
 
-/// Looks at it again and again; what has not changed is not looked at.
+/// Checks for the question repeatedly, but only if something has changed.
 #[derive(Default)]
 pub(crate) struct LostLook {
     seen: Option<[Option<SystemTime>; 2]>,
@@ -94,7 +94,7 @@ pub(crate) struct LostLook {
 }
 
 impl LostLook {
-    /// Puts the question, while it is open, in front of the others. A living coordinator has settled it.
+    /// Puts the question, if it is open, before the others. A live coordinator has settled it.
     pub(crate) fn add_to(
         &mut self,
         questions: &mut Vec<QuestionRow>,

@@ -3,7 +3,7 @@
 //! This crate shows and asks: the command line and every view. What follows from an order is decided in the core and
 //! carried out by the engine.
 
-// Nobody imports a program: `pub` here would only hide what is unused.
+// Nobody imports a program: `pub` here would only hide unused code.
 #![deny(unreachable_pub)]
 
 mod acp;
@@ -42,7 +42,7 @@ mod web;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // A shim must have nothing but what it was given: it is reached before anything else is done.
+    // A shim must have nothing but what it was given, so this comes before anything else.
     match cli::hidden() {
         Some(code) => code,
         None => cli::main().into(),

@@ -1,8 +1,8 @@
-//! The MCP server: an agent's verbs as tools over standard input and output. It keeps nothing: the token names the attempt,
-//! and every call is one word through the control socket.
+//! The MCP server: an agent's verbs as tools over standard input and output. It has no state: the token identifies the
+//! attempt, and every call is one request through the control socket.
 //!
-//! What is wrong with a call is told in the tool's result, where the model reads it; errors of the protocol are for its
-//! client. An async runtime lives in here and in `web`, and nowhere else.
+//! Errors in a call are reported in the tool's result, where the model reads them; protocol errors are for its client. Only
+//! this module and `web` contain an async runtime.
 
 mod arguments;
 mod order;
@@ -32,19 +32,19 @@ use order::Order;
 use patient::Patient;
 use tool_answer::ToolAnswer;
 
-/// Calls under way at once: an agent makes one or two; more is a client that has lost count.
+/// Calls in progress at once: an agent makes one or two; with more, the client has lost count.
 const CALLS: usize = 32;
 
 /// Threads for them, and for the two ends of standard input and output.
 const THREADS: usize = CALLS + 8;
 
-/// Between two notices that a long call is still under way.
+/// Pause between two notices that a long call is still in progress.
 const PROGRESS: Duration = Duration::from_secs(3);
 
-/// After this long the agent is told to ask again: below the time that any of the programs gives a tool.
+/// After this time the agent is told to ask again: less than any of the programs allows a tool.
 const ANSWER_WITHIN: Duration = Duration::from_secs(8 * 60);
 
-/// The names of all tools, whoever has them.
+/// The names of all tools, of all roles.
 pub(crate) fn tool_names() -> Vec<String> {
     let all = Role::ALL.into_iter().flat_map(tools::of);
     all.map(|tool| tool.name.into_owned()).collect::<BTreeSet<String>>().into_iter().collect()
@@ -54,10 +54,10 @@ pub(crate) fn tool_names() -> Vec<String> {
 #[derive(Debug)]
 pub(crate) struct Served {
     pub role: Role,
-    /// Whether its task was tried before.
+    /// Whether this is not the task's first attempt.
     pub again: bool,
     pub own: Vec<String>,
-    /// Whether an agent is offered one tool that stands for all of them.
+    /// Whether the agent is offered one tool that replaces all of them.
     pub in_one: bool,
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn serve(agent: Agent, served: Served) -> Result<()> {
             Err(error) => Err(CliError::internal("the client did not start with an MCP handshake").because(&error)),
         }
     });
-    // A claim that is still being proven is the coordinator's business; nobody is left to hear of it here.
+    // A claim that is still being proven is the coordinator's business; nobody is left here to receive the result.
     runtime.shutdown_background();
     ended
 }
@@ -135,7 +135,7 @@ impl ServerHandler for Server {
 }
 
 impl Server {
-    /// The tool that stands for all of them; a reviewer's verdict has too much to it.
+    /// The tool that replaces all of them; not for reviewers, because a verdict is too complex for it.
     fn in_one(&self) -> Option<Tool> {
         let served = &self.served;
         (served.in_one && !served.role.reviews()).then(|| tools::in_one(served.again))
@@ -161,7 +161,7 @@ impl Server {
     }
 }
 
-/// Awaits the answer and shows meanwhile that it is awaited; `later` is said when it takes too long.
+/// Waits for the answer and reports progress meanwhile; returns `later` when it takes too long.
 async fn wait_for(
     mut work: JoinHandle<ToolAnswer>,
     context: &RequestContext<RoleServer>,
@@ -191,6 +191,6 @@ async fn show_progress(context: &RequestContext<RoleServer>, seconds: u64) {
     #[expect(clippy::cast_precision_loss, reason = "seconds of one call; the protocol counts in floating point")]
     let progress = ProgressNotificationParam::new(token, seconds as f64)
         .with_message(format!("running for {seconds} s: a claim is answered when its checks have finished"));
-    // Nobody listening is no reason to give the call up.
+    // A client that does not listen is no reason to give up the call.
     let _unheard = context.peer.notify_progress(progress).await;
 }

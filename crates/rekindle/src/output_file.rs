@@ -11,16 +11,16 @@ use crate::ui::Ui;
 /// The name that means standard output.
 pub(crate) const STANDARD_OUTPUT: &str = "-";
 
-/// Whether a file may take another's place.
+/// What happens to an existing file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Existing {
     /// It stays, and that is an error.
     Kept,
-    /// It is written over.
+    /// It is overwritten.
     Replaced,
 }
 
-/// Writes a file, or to standard output. Fails when it cannot be written, or is there already and must stay.
+/// Writes a file, or to standard output. Fails when it cannot be written, or exists and must be kept.
 pub(crate) fn write(path: &Path, bytes: &[u8], existing: Existing, ui: &Ui) -> Result<()> {
     if path == Path::new(STANDARD_OUTPUT) {
         return ui.raw(bytes);
@@ -30,7 +30,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8], existing: Existing, ui: &Ui) -> R
     Ok(())
 }
 
-/// Writes a file without a word, for one of many.
+/// Writes a file without printing a message, for one of many.
 pub(crate) fn put(path: &Path, bytes: &[u8], existing: Existing) -> Result<()> {
     let mut options = OpenOptions::new();
     match existing {

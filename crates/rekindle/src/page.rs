@@ -1,7 +1,8 @@
-//! The dashboard's pages: which there are, and what stands in each. They are made here, whole and readable without a script; the
-//! port, its security and the live stream are `web`'s.
+//! The dashboard's pages: which there are, and what each contains. They are made here, complete and readable without a
+//! script; `web` owns the port, its security and the live stream.
 //!
-//! Everything that comes from agents goes through maud's escaping and through [`crate::ui::harmless`]: no text becomes markup.
+//! Everything that comes from agents goes through maud's escaping and through [`crate::ui::harmless`]: no text becomes
+//! markup.
 
 mod acting;
 mod cost;
@@ -38,9 +39,9 @@ pub(crate) use self::acting::{other_checks, place};
 /// What a page is made from.
 pub(crate) struct Site {
     pub project: Project,
-    /// The run; nothing before the first one.
+    /// The run; `None` before the first one.
     pub picture: Option<Arc<Picture>>,
-    /// Whether nothing can be ordered from here.
+    /// Whether orders are disabled.
     pub read_only: bool,
 }
 
@@ -56,7 +57,7 @@ pub(crate) enum Page {
     Events,
     /// `/questions`: the inbox.
     Questions,
-    /// `/cost`: what was used, by agent and by task.
+    /// `/cost`: usage, by agent and by task.
     Cost,
     /// `/search`: lines of all logs that hold some words.
     Search,
@@ -90,7 +91,7 @@ pub(crate) const ASSETS: &[Asset] = &[
     Asset { name: "icon.svg", mime: "image/svg+xml", bytes: include_bytes!("page/assets/icon.svg") },
 ];
 
-/// One request for a page: the site, the run that is looked at and what stands after the question mark.
+/// One request for a page: the site, the run that is shown and the query string.
 struct Visit<'a> {
     site: &'a Site,
     query: &'a BTreeMap<String, String>,
@@ -98,7 +99,7 @@ struct Visit<'a> {
 }
 
 impl Visit<'_> {
-    /// A value of the query; nothing when it is empty.
+    /// A value of the query; `None` when it is empty.
     fn asked(&self, name: &str) -> Option<&str> {
         self.query.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
     }
@@ -108,14 +109,14 @@ impl Visit<'_> {
         self.site.picture.as_deref().ok_or_else(none)
     }
 
-    /// Reads the run that is looked at.
+    /// Reads the run that is shown.
     fn read<T>(&self, reading: impl FnOnce(&RunView<'_>) -> Result<T>) -> Result<T> {
         let view = View::open(&self.site.project)?;
         reading(&view.run_named(&self.picture()?.run.id)?)
     }
 }
 
-/// Makes a page. `query` is what stands after the question mark; unknown names are ignored.
+/// Makes a page. `query` is the query string; unknown names are ignored.
 pub(crate) fn answer(site: &Site, page: &Page, query: &BTreeMap<String, String>) -> Result<Markup> {
     let ways = Ways::of(query.get("run").map(String::as_str));
     let visit = Visit { site, query, ways };
@@ -133,7 +134,7 @@ pub(crate) fn answer(site: &Site, page: &Page, query: &BTreeMap<String, String>)
     Ok(frame.around(&visit, Some(page)))
 }
 
-/// The page for what is not there, with everything around it that other pages have.
+/// The page for something that does not exist, with the same frame as other pages.
 pub(crate) fn missing(site: &Site, query: &BTreeMap<String, String>, error: &str, hint: Option<&str>) -> Markup {
     let visit = Visit { site, query, ways: Ways::of(query.get("run").map(String::as_str)) };
     let body = html! {
@@ -141,7 +142,7 @@ pub(crate) fn missing(site: &Site, query: &BTreeMap<String, String>, error: &str
         @if let Some(hint) = hint { p.dim { (one_line(hint)) } }
         p { a.button href=(visit.ways.to("/")) { "To the overview" } }
     };
-    // Nothing here changes by itself.
+    // Nothing on this page changes on its own.
     Frame::new("Not found", body).at_most_every(60_000).around(&visit, None)
 }
 

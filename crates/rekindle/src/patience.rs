@@ -1,5 +1,5 @@
-//! How long a command waits for a disk. A file system that is frozen or a server that is away answers never, and a command that
-//! waits with it can only be killed: reading is done on a thread that is left behind when its time is over.
+//! How long a command waits for a disk. A frozen file system or a missing server never answers, and a command that waits for
+//! it can only be killed: reading is done on a thread that is abandoned when its time is up.
 
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -10,8 +10,7 @@ use crate::error::{CliError, Result};
 /// Longest wait for a state directory to be opened: a large store on a slow disk takes a second.
 const OPEN_WITHIN: Duration = Duration::from_secs(10);
 
-/// Lets a thread read what stands in a directory, and gives up when it does not come back. Fails when it does not come
-/// back in time.
+/// Reads a directory on a thread, and gives up if that takes too long. Fails when the thread does not return in time.
 pub(crate) fn within<T: Send + 'static>(dir: &Path, read: impl FnOnce() -> T + Send + 'static) -> Result<T> {
     let (give, take) = sync_channel(1);
     let reading = std::thread::Builder::new().name("reading".to_owned()).spawn(move || {

@@ -1,7 +1,7 @@
-//! What every view of a run draws, read at one moment: rows, what events add up to, and where the log ends. `top`, the
-//! dashboard and the report show the same picture; how it looks is left to them.
+//! What every view of a run draws, read at one moment: rows, the summary of its events, and where the log ends. `top`, the
+//! dashboard and the report show the same picture; they decide how it looks.
 //!
-//! It reads the store and nothing else. A [`RunReader`] looks again and again and reads only what is new.
+//! It reads the store and nothing else. A [`RunReader`] polls the run and reads only what is new.
 
 pub(crate) mod diff;
 pub(crate) mod graph;
@@ -43,28 +43,28 @@ pub(crate) struct Picture {
     pub attempts: Vec<AttemptRow>,
     /// Questions, oldest first.
     pub questions: Vec<QuestionRow>,
-    /// What its events add up to.
+    /// The summary of its events.
     pub history: Arc<History>,
     /// What the agents of failing tasks printed last.
     pub outputs: Outputs,
-    /// The coordinator's process; none when nobody is at it.
+    /// The coordinator's process id, if one is running.
     pub coordinator: Option<u32>,
-    /// What is wrong with the database that it was read from, beside its log.
+    /// How the database that it was read from differs from its log.
     pub damage: Option<Lag>,
     /// The last event in it.
     pub seq: u64,
-    /// When it was looked at.
+    /// When it was read.
     pub now: Time,
-    /// What it made, where it works on a branch of its own.
+    /// What the run produced, if it works on its own branch.
     pub result: Option<Arc<RunResult>>,
-    /// That its output was removed.
+    /// Says that its output was removed.
     pub removed: Option<String>,
-    /// What each task waits for, worked out when somebody asks.
+    /// What each task waits for, computed on demand.
     pub waits: OnceLock<BTreeMap<TaskId, WaitsFor>>,
 }
 
 impl Picture {
-    /// The rows of a run without its history, for views that show how it stands and not how it came there.
+    /// The rows of a run without its history, for views that show its state and not how it got there.
     pub(crate) fn of_rows(run: &RunView<'_>, coordinator: Option<u32>) -> Result<Self> {
         let (tasks, attempts) = (run.tasks()?, run.attempts()?);
         Ok(Self {
@@ -84,7 +84,7 @@ impl Picture {
         })
     }
 
-    /// What an open task that nobody is at waits for.
+    /// What an open task without an agent waits for.
     pub(crate) fn waits_for(&self, task: &TaskId) -> Option<&WaitsFor> {
         let waits = self.waits.get_or_init(|| {
             let Self { run, tasks, attempts, questions, now, .. } = self;
@@ -135,17 +135,17 @@ impl Picture {
         Spent::by_task(&self.attempts)
     }
 
-    /// Up to when spans are measured: the end of the run, now while somebody is at it, else the last that happened.
+    /// The end for measuring durations: the end of the run; now while a coordinator is running; otherwise the last event.
     pub(crate) fn until(&self) -> Time {
         let alone = self.coordinator.is_none().then_some(self.history.last_time).flatten();
         self.run.ended_at.or(alone).unwrap_or(self.now)
     }
 }
 
-/// Looks at a run again and again.
+/// Polls a run.
 pub(crate) struct RunReader {
     project: Project,
-    /// The run that was asked for; the newest where none was.
+    /// The requested run; the newest if none was requested.
     wanted: Option<String>,
     view: Option<View>,
     seen: u64,
@@ -155,7 +155,7 @@ pub(crate) struct RunReader {
     made: Option<Made>,
 }
 
-/// A result, with what changes it: the run, how many tasks are merged, where it was landed, its pull request.
+/// A result, with what changes it: the run, the number of merged tasks, where it was landed, its pull request.
 type Made = ((String, usize, Option<Landed>, Option<KnownPullRequest>), Option<Arc<RunResult>>);
 
 impl RunReader {
@@ -181,18 +181,18 @@ impl RunReader {
         Ok(self.view.as_ref())
     }
 
-    /// The run as it stands now; nothing before the first run. What has not changed is not read again.
+    /// The current state of the run; `None` before the first run. What has not changed is not read again.
     pub(crate) fn look(&mut self) -> Result<Option<Arc<Picture>>> {
         let (wanted, now) = (self.wanted.clone(), clock::wall());
         self.view()?;
         let Some(view) = &self.view else { return self.nothing() };
         let newest = view.last_event()?;
         let coordinator = view.coordinator()?.map(|owner| owner.map_or(0, |owner| owner.pid));
-        // While somebody is at it, the database was compared when the coordinator opened it.
+        // While a coordinator is running, the database was checked when the coordinator opened it.
         let known = self.last.as_ref().filter(|_| coordinator.is_some()).map(|last| last.damage);
         let damage = known.map_or_else(|| view.lag(), Ok)?;
         if let Some(last) = self.last.as_ref().filter(|_| self.seen == newest) {
-            // Only the time and whether somebody is at it can have changed.
+            // Only the time and whether a coordinator is running can have changed.
             let mut same = Picture { now, coordinator, damage, waits: OnceLock::new(), ..Picture::clone(last) };
             let dir = &self.project.state_dir;
             self.lost.add_to(&mut same.questions, coordinator.is_some(), || view.lost(), dir)?;
@@ -241,7 +241,7 @@ impl RunReader {
 }
 
 impl RunReader {
-    /// There is no run. Where the whole log of one was lost, that must not look like a new beginning.
+    /// There is no run. If the whole log of one was lost, that must not look like a fresh start.
     fn nothing(&self) -> Result<Option<Arc<Picture>>> {
         match View::open(&self.project)?.lost()? {
             Some(lost) => Err(CliError::usage(lost.text).hint("rekindle questions").hint("rekindle answer 0 forget")),

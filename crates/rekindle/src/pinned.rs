@@ -1,4 +1,4 @@
-//! The run of a state directory with its pinned plan, read whole: for what compares, changes or writes the plan.
+//! The run of a state directory with its pinned plan, read completely: for code that compares, changes or writes the plan.
 
 use rekindle_core::ids::TaskId;
 use rekindle_core::state::State;
@@ -20,7 +20,7 @@ pub(crate) fn state_of(project: &Project) -> Result<State> {
     }
 }
 
-/// A name for a new task that no other has.
+/// An unused name for a new task.
 pub(crate) fn free_id(project: &Project) -> Result<TaskId> {
     let free = state_of(project)?.free_task_id();
     free.ok_or_else(|| CliError::usage("no number is free for the task").hint("name it: --id ID"))

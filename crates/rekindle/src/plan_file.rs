@@ -1,4 +1,4 @@
-//! A plan's file: read, parsed, and its problems shown where they stand.
+//! A plan's file: read, parsed, and its problems shown in place.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -15,13 +15,13 @@ pub(crate) const DEFAULT_PLAN: &str = "plan.md";
 
 /// A file that was read and parsed.
 pub(crate) struct PlanFile {
-    /// Where it lies, as it was named.
+    /// Its path, as it was named.
     pub path: PathBuf,
     pub parsed: Parsed,
     source: Arc<str>,
 }
 
-/// A command that makes a plan of a file.
+/// A command that makes a plan from a file.
 pub(crate) struct Offer {
     /// How many tasks it would have.
     pub tasks: usize,
@@ -45,7 +45,7 @@ pub(crate) fn typed(path: &Path) -> String {
 }
 
 impl PlanFile {
-    /// Reads and parses a file. Fails when it cannot be read; what is wrong in it is no error here.
+    /// Reads and parses a file. Fails when it cannot be read; problems in it are not errors here.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let bytes = read_bytes(path).map_err(|error| {
             let unread = CliError::usage(format!("cannot read the plan {}", path.display())).because(&error);
@@ -76,7 +76,8 @@ impl PlanFile {
         }
     }
 
-    /// What to type to make a plan of a file that is none: only where its tasks can be read, and it has none of a plan's.
+    /// What to type to make a plan from a file that is not one: only if its tasks can be read, and it has no tasks in a
+    /// plan's format.
     pub(crate) fn offer(&self) -> Option<Offer> {
         let no_plan = |problem: &Problem| matches!(problem.code, "no-tasks" | "bad-heading" | "bad-id");
         let mut errors = self.parsed.errors().peekable();
@@ -94,7 +95,7 @@ impl PlanFile {
         Some(Offer { tasks: imported.tasks, command })
     }
 
-    /// Adds a warning about a word below a key of the task that begins on a line, in the order of the text.
+    /// Adds a warning about a word below a key of the task that starts on `line`, in the order of the text.
     pub(crate) fn warn(
         &mut self,
         line: u32,
@@ -124,7 +125,7 @@ impl PlanFile {
         self.parsed.problems.sort_by_key(|problem| problem.span.start);
     }
 
-    /// Everything that is wrong or doubtful in it; warnings of one sort as one.
+    /// All its errors and warnings; warnings of the same sort are combined.
     pub(crate) fn diagnostics(&self) -> Vec<Diagnostic> {
         let problems = plan::folded(&self.parsed.problems);
         problems.iter().map(|problem| self.diagnostic(problem)).collect()
@@ -147,7 +148,7 @@ impl PlanFile {
 fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     let file = std::fs::File::open(path)?;
     let mut bytes = Vec::new();
-    // One byte more than the parser takes, so that it can say that it was too many.
+    // One byte more than the parser accepts, so that it can report that the file is too large.
     file.take(PLAN_MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

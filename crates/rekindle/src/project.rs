@@ -23,8 +23,8 @@ pub(crate) struct Project {
 }
 
 impl Project {
-    /// Finds the project of the working directory. `state_dir` is what the flag says. Fails when the working directory
-    /// is gone.
+    /// Finds the project of the working directory. `state_dir` is the value of the flag. Fails when the working directory is
+    /// gone.
     pub(crate) fn find(state_dir: Option<&Path>) -> Result<Self> {
         let here =
             std::env::current_dir().map_err(|e| CliError::usage("the working directory cannot be read").because(&e))?;
@@ -33,7 +33,7 @@ impl Project {
         Ok(Self::from(&here, given.as_deref()))
     }
 
-    /// The state's file as people see it: below the project where it lies there.
+    /// The state's file as it is shown: relative to the project if it is inside.
     pub(crate) fn state_file(&self) -> String {
         let file = self.state_dir.join("state.db");
         file.strip_prefix(&self.root).unwrap_or(&file).display().to_string()

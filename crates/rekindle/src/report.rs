@@ -1,5 +1,5 @@
-//! A run as one account of it: what became of every task, what was recovered and why, what people were asked and decided.
-//! Gathered from the store alone; each way of writing it has a file of its own.
+//! The report on a run: what became of every task, what was recovered and why, what people were asked and decided. Gathered
+//! from the store alone; each output format has its own file.
 
 pub(crate) mod html;
 pub(crate) mod junit;
@@ -28,7 +28,7 @@ const ENTRIES_MAX: usize = 500;
 /// Most files that are listed.
 const FILES_MAX: usize = 1_000;
 
-/// Where two saw the same work differently.
+/// Events in which two reviewers or environments disagreed about the same work.
 const DISAGREEMENTS: [&str; 2] = ["review_audit_disagreement", "environment_disagreement"];
 
 /// The cause of an attempt whose work was sent back.
@@ -37,28 +37,28 @@ const SENT_BACK: &str = "sent_back";
 #[derive(Debug)]
 pub(crate) struct Report {
     pub run: RunRow,
-    /// Up to when it is told.
+    /// The time up to which it reports.
     pub until: Time,
     pub counts: Counts,
     /// The tasks in the plan's order.
     pub tasks: Vec<TaskReport>,
     pub attempts: usize,
-    /// What was lost or refused and taken up again, oldest first.
+    /// What was lost or refused and continued later, oldest first.
     pub recoveries: List<Entry>,
-    /// Where critic and auditor, or two environments, saw it differently.
+    /// Where critic and auditor, or two environments, disagreed.
     pub disagreements: List<Entry>,
     /// What was decided, by agents and people.
     pub decisions: List<Entry>,
-    /// What a person was called for.
+    /// What a person was alerted for.
     pub alerts: List<Entry>,
     pub questions: Vec<QuestionRow>,
     /// Files that agents said they changed.
     pub files: List<String>,
     pub spent: Spent,
     pub costs: Costs,
-    /// How its budgets stand, a line each.
+    /// The state of its budgets, one line each.
     pub budgets: Vec<String>,
-    /// What it made, where it works on a branch of its own.
+    /// What the run produced, if it works on its own branch.
     pub result: Option<RunResult>,
 }
 
@@ -66,11 +66,11 @@ pub(crate) struct Report {
 #[derive(Debug)]
 pub(crate) struct TaskReport {
     pub row: TaskRow,
-    /// How long agents were at it, over all attempts.
+    /// How long agents worked on it, over all attempts.
     pub worked_ms: u64,
-    /// The attempts at it that came to nothing, oldest first; the one that made it fail for good is the last.
+    /// The attempts at it that failed, oldest first; the one that made it fail for good is the last.
     pub failures: Vec<Failure>,
-    /// How often its agent claimed it and the checks said otherwise.
+    /// How often its agent claimed it and the checks refuted that.
     pub refused_claims: usize,
     /// Which `[agents.NAME]` ran it last.
     pub cli: Option<String>,
@@ -80,11 +80,11 @@ pub(crate) struct TaskReport {
     pub output: Option<TaskOutput>,
 }
 
-/// An attempt at a task that came to nothing.
+/// An attempt at a task that failed.
 #[derive(Debug, Clone)]
 pub(crate) struct Failure {
     pub cause: String,
-    /// Whether the work was at fault, or what it needs to run.
+    /// Whether the fault was not in the work but in what it needs to run.
     pub infrastructure: bool,
     /// What happened, in words.
     pub text: String,
@@ -107,10 +107,10 @@ impl Entry {
     }
 }
 
-/// A list that is cut when it grows too long, and says by how much.
+/// A list that is truncated when it grows too long, and counts what is left out.
 #[derive(Debug)]
 pub(crate) struct List<T> {
-    /// What is kept: the first ones.
+    /// The first entries, which are kept.
     pub kept: Vec<T>,
     /// How many more there were.
     pub more: usize,
@@ -131,7 +131,7 @@ impl<T> List<T> {
     }
 }
 
-/// Whether events of a kind are told one by one.
+/// Whether events of a kind are listed one by one.
 fn is_told(kind: &str) -> bool {
     history::is_course(kind) || DISAGREEMENTS.contains(&kind)
 }
@@ -153,7 +153,7 @@ impl RunView<'_> {
     }
 }
 
-/// What is known of a task from its events.
+/// What a task's events say about it.
 #[derive(Default)]
 struct Past {
     begun: Option<Time>,
@@ -162,8 +162,8 @@ struct Past {
     refused_claims: usize,
 }
 
-/// Gathers a run's account. It is told up to the run's end, up to `now` while somebody is at it, else up to the last that
-/// happened.
+/// Gathers the report on a run. It ends with the run, at `now` while a coordinator is running, otherwise with the last
+/// event.
 pub(crate) fn gather(view: &RunView<'_>, now: Option<Time>) -> Result<Report> {
     let (rows, attempts) = (view.tasks()?, view.attempts()?);
     let mut report = Report {
@@ -254,14 +254,14 @@ impl Past {
             Body::Task(TaskEvent::ChecksFinished { passed: false, .. }) => self.refused_claims += 1,
             Body::Task(TaskEvent::TaskRequeued { cause, reason, counted, .. }) => {
                 self.stop(now);
-                // Handed back without fault (a pause, a wait): nothing that was tried came to nothing.
+                // Handed back without fault (a pause, a wait): this is not a failed attempt.
                 if *counted || is_infrastructure(cause) {
                     let text = in_words(cause, reason.clone());
                     let infrastructure = is_infrastructure(cause);
                     self.failures.push(Failure { cause: cause.name().to_owned(), infrastructure, text });
                 }
             }
-            // Sent back by a reviewer, the checks or the merge: that try came to nothing, and another follows.
+            // Sent back by a reviewer, the checks or the merge: that attempt failed, and another follows.
             Body::Review(ReviewEvent::TaskRework(rework)) => {
                 self.stop(now);
                 let text = format!("sent back: {}", rework.findings.issues.join("; "));
@@ -285,19 +285,19 @@ impl Past {
     }
 }
 
-/// A strategy and why it was chosen; most reasons begin with it.
+/// A strategy and the reason for it; most reasons start with the strategy.
 fn reason_with(strategy: Strategy, reason: &str) -> String {
     let name = strategy.name();
     if reason.starts_with(name) { reason.to_owned() } else { format!("{name}: {reason}") }
 }
 
-/// A cause and what was decided on it; most decisions begin with the cause.
+/// A cause and the decision made on it; most decisions start with the cause.
 fn in_words(cause: &Cause, reason: String) -> String {
     let words = cause.words();
     if reason.contains(&words) { reason } else { format!("{words}; {reason}") }
 }
 
-/// Whether a cause says nothing of the work: the machine, the account or the program's start.
+/// Whether a cause says nothing about the work: it is the machine, the account or the program's start.
 fn is_infrastructure(cause: &Cause) -> bool {
     matches!(
         cause,

@@ -1,5 +1,4 @@
-//! An event in words: a verb to find it by, a sentence, and the evidence below it. What is shown where is left to the
-//! commands.
+//! An event in words: a verb to find it by, a sentence, and the evidence below it. The commands decide what is shown where.
 
 pub(crate) mod blocks;
 mod budget;
@@ -314,7 +313,7 @@ fn changed_words(parts: &[ChangedPart]) -> String {
     format!("the operator changed its {}", parts.join(", "))
 }
 
-/// What a decision rests on, a line each.
+/// The evidence for a decision, one line each.
 pub(crate) fn evidence(body: &Body) -> Vec<String> {
     match body {
         Body::Task(TaskEvent::ChecksFinished { evidence, .. }) => of_checks(evidence),
@@ -360,7 +359,7 @@ pub(crate) fn evidence(body: &Body) -> Vec<String> {
     }
 }
 
-/// What checks saw: each with its outcome, and the output of those that failed.
+/// The results of checks: each with its outcome, and the output of those that failed.
 pub(crate) fn of_checks(evidence: &Evidence) -> Vec<String> {
     let mut lines = Vec::new();
     for check in &evidence.checks {
@@ -389,10 +388,10 @@ pub(crate) fn of_checks(evidence: &Evidence) -> Vec<String> {
     lines
 }
 
-/// What a task's checks said before anybody worked on it.
+/// The results of a task's checks before any work on it.
 fn before(baseline: &Baseline) -> String {
     match (&baseline.failed, &baseline.unknown) {
-        // A command stands in backticks; anything else is an artifact.
+        // A command is in backticks; anything else is an artifact.
         (Some(check), _) if check.starts_with('`') => format!("before the work: {check} fails, as it should"),
         (Some(artifact), _) => format!("before the work: {artifact} is missing, as it should be"),
         (None, Some(why)) => format!("before the work: not known whether its checks pass: {why}"),

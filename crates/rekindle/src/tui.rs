@@ -42,24 +42,25 @@ use crate::picture::RunReader;
 use crate::pinned;
 use crate::project::Project;
 
-/// Longest wait for a key before news is looked at.
+/// Longest wait for a key before news is checked.
 const BEAT: Duration = Duration::from_millis(40);
 
-/// Beats that the first picture waits for the terminal's answer: a person does not notice, and most answer in the first.
+/// How many beats the first picture waits for the terminal's answer: a person does not notice, and most terminals answer
+/// within the first.
 const GROUND_BEATS: usize = 3;
 
-/// Most events of the terminal taken before it is drawn again: a paste or a fast wheel sends many.
+/// Most terminal events processed before the next redraw: a paste or a fast wheel sends many.
 const BURST: usize = 256;
 
-/// News that may wait to be taken: whoever has more waits until the screen has caught up.
+/// News waiting to be processed: a sender with more blocks until the screen has caught up.
 const NEWS_MAX: usize = 64;
 
-/// Wishes that may wait to be read: only the last one counts.
+/// Requests waiting to be read: only the last one counts.
 const WANTS_MAX: usize = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Left {
-    /// By a key; whether a coordinator runs.
+    /// By a key; and whether a coordinator is running.
     ByKey {
         goes_on: bool,
     },
@@ -72,7 +73,7 @@ pub(crate) struct Options {
     /// Whether the terminal is asked if it is light.
     pub asks_terminal: bool,
     pub read_only: bool,
-    /// The run; nothing means the newest.
+    /// The run; `None` means the newest.
     pub run: Option<String>,
 }
 
@@ -106,8 +107,8 @@ struct Live {
 }
 
 impl Live {
-    /// Asks the terminal whether it is light, and waits a little, so that the first picture is right already. An answer that comes
-    /// later is taken when it comes.
+    /// Asks the terminal whether it is light, and waits a little, so that the first picture is already right. A later answer
+    /// is used when it comes.
     fn ask_terminal(&mut self, screen: &mut Screen) -> Result<()> {
         let before = self.app.theme;
         screen.ask_ground();
@@ -134,7 +135,7 @@ impl Live {
             }
             let want = self.app.want();
             if self.asked.as_ref() != Some(&want) {
-                // A reader that is busy is asked again at the next beat, and one that is gone is told below.
+                // A busy reader is asked again at the next beat, and a missing one is reported below.
                 if self.ask.try_send(want.clone()).is_ok() {
                     self.asked = Some(want);
                 }
@@ -154,7 +155,7 @@ impl Live {
         }
     }
 
-    /// Takes what the terminal sent; says whether the person leaves.
+    /// Processes what the terminal sent; returns whether the person leaves.
     fn take_events(&mut self, screen: &mut Screen) -> Result<bool> {
         for _ in 0..BURST {
             match event::read().map_err(|error| lost(&error))? {
@@ -179,7 +180,7 @@ impl Live {
         Ok(false)
     }
 
-    /// Keys that looked like the beginning of an answer, and nothing more came.
+    /// Handles keys that looked like the beginning of an answer when nothing more came.
     fn release_keys(&mut self, screen: &mut Screen) -> Result<bool> {
         let keys = self.ground.release();
         self.take_keys(keys, screen)
@@ -216,7 +217,7 @@ impl Live {
                 let (project, tell) = (self.project.clone(), self.tell.clone());
                 thread::spawn(move || {
                     let done = act.perform(&project).map_err(|error| reader::words(&error));
-                    // The person may have left; the order was given all the same.
+                    // The person may have left; the order was given nevertheless.
                     let _ = tell.send(News::Done(done));
                 });
             }

@@ -45,7 +45,7 @@ pub(crate) struct Ui {
 }
 
 impl Ui {
-    /// Looks at the terminal and the environment once.
+    /// Inspects the terminal and the environment once.
     pub(crate) fn new(color: ColorChoice) -> Self {
         let width = terminal_size().map_or(WIDTH_WITHOUT_TERMINAL, |(columns, _)| columns);
         Self {
@@ -65,7 +65,7 @@ impl Ui {
         self.err
     }
 
-    /// Columns that a line may have.
+    /// The maximum number of columns in a line.
     pub(crate) fn width(&self) -> usize {
         self.width
     }
@@ -81,7 +81,7 @@ impl Ui {
         out.write_all(bytes).map_err(|e| unwritten(&e))
     }
 
-    /// Brings everything printed so far to its reader.
+    /// Flushes standard output.
     pub(crate) fn flush(&self) -> Result<()> {
         io::stdout().lock().flush().map_err(|e| unwritten(&e))
     }
@@ -92,23 +92,23 @@ impl Ui {
         self.line(&text.map_err(|e| CliError::internal("cannot write JSON").because(&e))?)
     }
 
-    /// Prints data as JSON for one reading.
+    /// Prints data as indented JSON.
     pub(crate) fn json<T: Serialize>(&self, value: &T) -> Result<()> {
         let text = serde_json::to_string_pretty(value);
         self.line(&text.map_err(|e| CliError::internal("cannot write JSON").because(&e))?)
     }
 
-    /// Says something that is not data. Nobody listening there is no reason to fail.
+    /// Prints a message that is not data. A missing reader is no reason to fail.
     pub(crate) fn say(&self, text: &str) {
         let _ = writeln!(io::stderr().lock(), "{text}");
     }
 
-    /// Says that something may be wrong.
+    /// Warns that something may be wrong.
     pub(crate) fn warn(&self, text: &str) {
         self.labelled("warning", Tone::Warning, text);
     }
 
-    /// Says what to type next.
+    /// Prints what to type next.
     pub(crate) fn hint(&self, text: &str) {
         self.labelled("hint", Tone::Hint, text);
     }
@@ -118,7 +118,7 @@ impl Ui {
         line.render(self.err, self.width)
     }
 
-    /// Whether a table may be redrawn in place: only where standard error is a terminal that knows how.
+    /// Whether a table may be redrawn in place: only if standard error is a terminal that supports it.
     pub(crate) fn draws_live(&self) -> bool {
         self.is_watched() && std::env::var_os("TERM").is_some_and(|term| term != "dumb")
     }
@@ -133,23 +133,23 @@ impl Ui {
         io::stderr().is_terminal()
     }
 
-    /// Gives the terminal's window a title, where standard error is a terminal that can have one.
+    /// Sets the title of the terminal's window, if standard error is a terminal that can have one.
     pub(crate) fn title(&self, text: &str) {
-        // A console without windows would print it.
+        // A console without windows would print the sequence.
         let console = std::env::var_os("TERM").is_none_or(|term| term == "linux" || term == "dumb");
         if io::stderr().is_terminal() && !console {
             self.draw(&format!("\x1b]2;{}\x07", one_line(text)));
         }
     }
 
-    /// Asks a person who may say no; nothing where nobody is at a terminal to be asked.
+    /// Asks a person a yes-or-no question; `None` if nobody is at a terminal.
     pub(crate) fn agrees(&self, question: &str) -> Option<bool> {
         if !(io::stderr().is_terminal() && io::stdin().is_terminal()) {
             return None;
         }
         self.draw(&format!("{question} [y/N] "));
         let mut answer = String::new();
-        // An end of input is a no.
+        // The end of input means no.
         let _no = io::stdin().read_line(&mut answer);
         Some(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
     }
@@ -161,7 +161,7 @@ impl Ui {
         }
     }
 
-    /// Draws on the terminal. Nobody looking is no reason to fail.
+    /// Draws on the terminal. A missing reader is no reason to fail.
     pub(crate) fn draw(&self, text: &str) {
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
@@ -171,14 +171,14 @@ impl Ui {
         terminal_size().unwrap_or((self.width, ROWS_WITHOUT_TERMINAL))
     }
 
-    /// Shows wrong places in files.
+    /// Shows errors and warnings in files.
     pub(crate) fn diagnose(&self, diagnostics: &[Diagnostic]) {
         for diagnostic in diagnostics {
             self.say(&diagnostic.render(self.err, self.width));
         }
     }
 
-    /// Shows an error with all that it says.
+    /// Shows an error with its causes and hints.
     pub(crate) fn error(&self, error: &CliError) {
         if error.kind == Kind::ReaderGone {
             return;
@@ -200,23 +200,23 @@ impl Ui {
         self.say(&format!("{label} {}", harmless(text)));
     }
 
-    /// Lets time pass before something is looked at again. Says whether the reader of standard output is still there.
+    /// Waits before something is polled again. Returns whether the reader of standard output is still there.
     pub(crate) fn reader_stays_for(&self, ms: u32) -> bool {
         wait::reader_stays_for(ms)
     }
 }
 
-/// A commit as people name it.
+/// A commit's short name.
 pub(crate) fn short_commit(commit: &str) -> &str {
     commit.get(..9).unwrap_or(commit)
 }
 
-/// Text from outside without anything that a terminal would obey, on one line.
+/// Text from outside, without anything that a terminal would interpret, on one line.
 pub(crate) fn one_line(text: &str) -> String {
     harmless(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Text from outside without anything that a terminal would obey; its lines stay.
+/// Text from outside, without anything that a terminal would interpret; its lines are kept.
 pub(crate) fn harmless(text: &str) -> String {
     rekindle_core::text::sanitize(text).into_owned()
 }

@@ -36,19 +36,19 @@ pub(crate) use spent::Spent;
 /// Events or lines fetched at once: large enough to be quick, small enough to hold in memory.
 const PAGE: usize = 4_096;
 
-/// Hits that are looked through at most for those of one run: what lies further back is reached with more words.
+/// Most hits that are read to find those of one run: older ones are found with more words.
 const SEARCH_MAX: usize = 200_000;
 
-/// How much further back is looked when too few hits are of the run.
+/// Factor by which the search grows when too few hits belong to the run.
 const SEARCH_GROWS: usize = 8;
 
-/// Runs that an error names: the newest ones are meant most often.
+/// How many runs an error names: the newest are meant most often.
 const RUNS_NAMED: usize = 5;
 
-/// What to type about a database that is not what its log says.
+/// What to type about a database that does not match its log.
 pub(crate) const REPAIR: &str = "repair it by continuing the run: rekindle run PLAN, or rekindle resume";
 
-/// A file that is no store of ours is damage where a log of ours stands beside it.
+/// The error for a file that is not our store: it is damage if our log is next to it.
 fn unreadable(error: store::Error, dir: &StateDir) -> CliError {
     let logged = matches!(store::lag(dir, None), Ok(Some(_)));
     if logged && matches!(error, store::Error::Foreign { .. }) {
@@ -57,13 +57,13 @@ fn unreadable(error: store::Error, dir: &StateDir) -> CliError {
     error.into()
 }
 
-/// A state directory, read.
+/// A state directory, opened for reading.
 pub(crate) struct View {
     dir: StateDir,
     reader: Option<SqliteReader>,
 }
 
-/// The run that is shown and a way to all that belongs to it.
+/// The run that is shown, with access to everything that belongs to it.
 pub(crate) struct RunView<'a> {
     pub row: RunRow,
     reader: &'a SqliteReader,
@@ -79,12 +79,12 @@ impl View {
 
     fn open_at(path: &Path) -> Result<Self> {
         let dir = StateDir::open(path)?;
-        // The database comes into being after the directory: until then there is no run.
+        // The database is created after the directory: until then there is no run.
         let reader = match dir.database().try_exists() {
             Ok(false) => None,
             _ => Some(SqliteReader::open(&dir).map_err(|error| unreadable(error, &dir))?),
         };
-        // Read once: what can be opened may still not be read.
+        // Read once: even if it can be opened, it may not be readable.
         reader.as_ref().map(SqliteReader::head).transpose()?;
         let view = Self { dir, reader };
         match view.lag()? {
@@ -94,17 +94,18 @@ impl View {
         }
     }
 
-    /// What is wrong with the database beside its log, if something is: then what is shown is old, or not what happened.
+    /// How the database differs from its log, if it does: then what is shown is old, or not what happened.
     pub(crate) fn lag(&self) -> Result<Option<Lag>> {
         Ok(store::lag(&self.dir, self.reader.as_ref())?)
     }
 
-    /// The coordinator that holds the state, if one lives; what it says of itself may be missing for an instant.
+    /// The coordinator that holds the state, if one is alive; its own record may be missing for an instant.
     pub(crate) fn coordinator(&self) -> Result<Option<Option<Owner>>> {
         Ok(self.dir.owner()?)
     }
 
-    /// What holds the agents of this state to their caps: as the newest living one was found, else as one would be from here.
+    /// What enforces the caps of this state's agents: as recorded for the newest live one, otherwise as it would be for an
+    /// agent started from here.
     pub(crate) fn caps(&self, agents: &[AttemptRow]) -> Held {
         let living = agents.iter().filter(|agent| agent.ended_at.is_none()).map(|agent| agent.attempt).max();
         let record = living.and_then(|attempt| {
@@ -119,12 +120,12 @@ impl View {
         self.reader.is_some()
     }
 
-    /// The place of the newest event: as long as it stays, nothing that events tell has changed.
+    /// The sequence number of the newest event: while it stays the same, nothing that events report has changed.
     pub(crate) fn last_event(&self) -> Result<u64> {
         Ok(self.reader.as_ref().map_or(Ok(0), |reader| reader.head().map(|head| head.last_seq))?)
     }
 
-    /// Events of every run after a place, oldest first.
+    /// Events of every run after a sequence number, oldest first.
     pub(crate) fn events_page(&self, after: u64, limit: usize) -> Result<Vec<StoredEvent>> {
         Ok(self.reader.as_ref().map_or(Ok(Vec::new()), |reader| reader.events(after, limit))?)
     }
@@ -163,7 +164,7 @@ impl View {
         Ok(rows)
     }
 
-    /// The run whose id is, or alone begins with, a word.
+    /// The run with this id, or the only one whose id starts with it.
     pub(crate) fn run_named(&self, name: &str) -> Result<RunView<'_>> {
         let runs = self.runs()?;
         let fits: Vec<&RunRow> = runs.iter().filter(|row| row.id.starts_with(name)).collect();
@@ -186,18 +187,18 @@ impl View {
         self.run()?.ok_or_else(|| self.no_run())
     }
 
-    /// The run that was asked for by its id or the beginning of it, else the newest.
+    /// The requested run, by its id or the beginning of it; otherwise the newest.
     pub(crate) fn chosen(&self, wanted: Option<&str>) -> Result<RunView<'_>> {
         wanted.map_or_else(|| self.the_run(), |name| self.run_named(name))
     }
 
-    /// That there is no run, and how to start one.
+    /// The error that there is no run, with how to start one.
     pub(crate) fn no_run(&self) -> CliError {
         let message = format!("there is no run in {}", self.dir.path().display());
         CliError::usage(message).hint("start one: rekindle run plan.md")
     }
 
-    /// Whether nothing more will be written to the run for now: it has ended or rests, and nobody is at it.
+    /// Whether nothing more will be written to the run for now: it has ended or is paused, and no coordinator is running.
     pub(crate) fn is_quiet(&self) -> Result<bool> {
         Ok(self.coordinator()?.is_none())
     }
@@ -238,7 +239,7 @@ impl RunView<'_> {
         rows(self.reader, Table::Attempt, Some(&self.row.id))
     }
 
-    /// The newest attempt of every agent, in the order in which the agents came.
+    /// The newest attempt of every agent, in the order in which the agents first appeared.
     pub(crate) fn agents(&self) -> Result<Vec<AttemptRow>> {
         Ok(newest_of_each(self.attempts()?))
     }
@@ -248,7 +249,7 @@ impl RunView<'_> {
         rows(self.reader, Table::Question, Some(&self.row.id))
     }
 
-    /// Calls `each` with every event of the run after a place, and returns the last place looked at.
+    /// Calls `each` with every event of the run after a sequence number, and returns the last one that was read.
     pub(crate) fn events(&self, after: u64, mut each: impl FnMut(&StoredEvent) -> Result<()>) -> Result<u64> {
         let mut seq = after;
         loop {
@@ -263,7 +264,7 @@ impl RunView<'_> {
         }
     }
 
-    /// Those of the run among the `many` events after a place.
+    /// The run's events among the next `many` events after a sequence number.
     pub(crate) fn events_after(&self, after: u64, many: usize) -> Result<Vec<StoredEvent>> {
         let mut events = self.reader.events(after, many)?;
         events.retain(|event| event.run == self.row.id);
@@ -284,7 +285,7 @@ impl RunView<'_> {
         Err(CliError::usage(format!("no agent `{name}` has been started in this run")).hint(hint))
     }
 
-    /// An agent by its name, or the one of a task that is named: who is at it, else who was last.
+    /// An agent by its name, or the agent of a named task: the one working on it, otherwise the last one.
     pub(crate) fn agent_or_task(&self, name: &str) -> Result<AgentName> {
         let attempts = self.attempts()?;
         let of_task = || attempts.iter().filter(|row| row.tasks.iter().any(|task| task.as_str() == name));
@@ -298,7 +299,7 @@ impl RunView<'_> {
         self.agent(name)
     }
 
-    /// That agents' output of the run was removed, and when; nothing where it was not.
+    /// Says that the run's agent output was removed, and when; `None` if it was not.
     pub(crate) fn output_removed(&self) -> Result<Option<String>> {
         let events = self.reader.events_of(&[clean::CLEANED], 0, PAGE)?;
         let mut found = None;
@@ -310,7 +311,7 @@ impl RunView<'_> {
             found = if of_run { Some(Time(event.time_ms)) } else { found };
         }
         let Some(at) = found else { return Ok(None) };
-        // A run that went on has output again.
+        // A run that continued has output again.
         if self.attempts()?.iter().any(|attempt| attempt.started_at > at) {
             return Ok(None);
         }
@@ -322,12 +323,12 @@ impl RunView<'_> {
         Ok(self.reader.attempt_tail(attempt.0, count)?)
     }
 
-    /// What the agent of an attempt printed last, as evidence.
+    /// The last output of an attempt's agent, as evidence.
     pub(crate) fn last_output(&self, attempt: &AttemptRow) -> Result<Option<LastOutput>> {
         Ok(last_output::of(self.reader, attempt.attempt, &attempt.kind)?)
     }
 
-    /// Lines of agents' output after a place; the place of the last one comes back.
+    /// Lines of agents' output after a sequence number; returns that of the last one.
     pub(crate) fn lines(
         &self,
         agent: Option<&str>,
@@ -345,12 +346,12 @@ impl RunView<'_> {
         }
     }
 
-    /// Lines of one attempt after a place, oldest first.
+    /// Lines of one attempt after a sequence number, oldest first.
     pub(crate) fn lines_of(&self, attempt: AttemptId, after: u64, limit: usize) -> Result<Vec<StoredLine>> {
         Ok(self.reader.attempt_lines(attempt.0, after, limit)?)
     }
 
-    /// The places of those lines alone.
+    /// Only the sequence numbers of those lines.
     pub(crate) fn places(&self, attempt: AttemptId, after: u64, limit: usize) -> Result<Vec<u64>> {
         Ok(self.reader.attempt_places(attempt.0, after, limit)?)
     }
@@ -365,7 +366,7 @@ impl RunView<'_> {
         let ours = self.attempt_numbers()?;
         let mut asked = limit;
         loop {
-            // The index knows no runs: newer ones may hold all of the first answer.
+            // The index does not know runs: newer runs may fill the whole first answer.
             let mut found = self.reader.log_search(query, agent, asked)?;
             let all = found.len() < asked || asked >= SEARCH_MAX;
             found.retain(|line| ours.contains(&line.line.attempt));
@@ -376,18 +377,18 @@ impl RunView<'_> {
         }
     }
 
-    /// Attempts that belong to the run, to tell its log lines from those of earlier runs.
+    /// The run's attempts, to tell its log lines from those of earlier runs.
     pub(crate) fn attempt_numbers(&self) -> Result<std::collections::BTreeSet<u64>> {
         Ok(self.attempts()?.iter().map(|attempt| attempt.attempt.0).collect())
     }
 
-    /// When something of it last ended or began: what spans are measured to when nobody is at it.
+    /// The end for measuring the run's duration: when it ended, otherwise `now`.
     pub(crate) fn until(&self, now: Time) -> Time {
         self.row.ended_at.unwrap_or(now)
     }
 }
 
-/// The newest attempt of every agent, in the order in which the agents came.
+/// The newest attempt of every agent, in the order in which the agents first appeared.
 pub(crate) fn newest_of_each(attempts: Vec<AttemptRow>) -> Vec<AttemptRow> {
     let mut agents: Vec<AttemptRow> = Vec::new();
     let mut places: BTreeMap<AgentName, usize> = BTreeMap::new();

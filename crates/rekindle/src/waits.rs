@@ -1,4 +1,4 @@
-//! What a run waits for, in words: accounts, and a machine that is short of something. Story and view both say it.
+//! What a run waits for, in words: accounts, and a machine that is short of something. Story and view both use it.
 
 use std::path::Path;
 
@@ -10,13 +10,13 @@ use rekindle_core::view::{Because, HeldRow, PersonAct, RunRow, SetUp, TaskRow, W
 
 use crate::ui::{elapsed, near_time, one_line};
 
-/// Why nothing new is started and what to type. The one place that puts it into words.
+/// Why nothing new is started, and what to type. The only place that puts this into words.
 pub(crate) fn held(reason: &str, hint: &str) -> String {
     let hint = if hint.is_empty() { String::new() } else { format!("; {hint}") };
     format!("nothing new is started: {reason}{hint}")
 }
 
-/// The hold of a run that is not over or paused.
+/// The hold of a run that is neither over nor paused.
 pub(crate) fn held_now(run: &RunRow) -> Option<&HeldRow> {
     run.held.as_ref().filter(|_| !matches!(run.state.as_str(), "complete" | "failed" | "paused"))
 }
@@ -26,7 +26,7 @@ pub(crate) fn held_line(run: &RunRow) -> Option<String> {
     held_now(run).map(|row| held(&row.reason, &row.hint))
 }
 
-/// How the budgets of a run stand, and its quiet hours: a line each, with whether it is a warning.
+/// The state of a run's budgets and quiet hours: one line each, with whether it is a warning.
 pub(crate) fn budgets(run: &RunRow, now: Time) -> Vec<(bool, String)> {
     let over = matches!(run.state.as_str(), "complete" | "failed");
     let lines = run.budget.lines(now).into_iter().map(|(state, line)| (state.warns(), format!("budget: {line}")));
@@ -53,13 +53,13 @@ pub(crate) fn waiting(wait: &WaitRow, now: Time) -> String {
     format!("{account} waits for {what}{}{}", until.unwrap_or_default(), probe(wait, now))
 }
 
-/// Which probe ends a wait, and the reset that it comes after; nothing where no reset was named.
+/// Which probe ends a wait, and the reset that it comes after; empty if no reset was named.
 pub(crate) fn probe(wait: &WaitRow, now: Time) -> String {
     let reset = wait.reset.map(|reset| format!(", probe {} after the reset at {}", wait.probe, near_time(reset, now)));
     reset.unwrap_or_default()
 }
 
-/// What continues a run that has no coordinator. The plan's path is as one would type it here.
+/// What continues a run that has no coordinator. The plan's path is shown as it would be typed here.
 pub(crate) fn interrupted(run: &RunRow) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     let plan = Path::new(&run.plan_path);

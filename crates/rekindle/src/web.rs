@@ -1,8 +1,9 @@
-//! The dashboard's server: one port, the pages and an API over HTTP. It reads the store and orders through `acts`; it keeps nothing
-//! that is not in the store, and ending it ends nothing else.
+//! The dashboard's server: one port, the pages and an API over HTTP. It reads the store and gives orders through `acts`; it
+//! keeps nothing that is not in the store, and ending it ends nothing else.
 //!
-//! `gate` decides who comes in, `routes` what there is, `looks` what was seen of the store, `stream` how events go out, `port` how
-//! connections are held, `room` how many. Blocking work goes to threads of its own; everything else is one thread.
+//! `gate` decides who is admitted, `routes` which routes there are, `cache` what is remembered of the store, `stream` how
+//! events are sent, `port` how connections are held, `room` how many. Blocking work runs on separate threads; everything
+//! else is one thread.
 
 mod answer;
 mod cache;
@@ -32,19 +33,19 @@ use self::stream::Feed;
 use crate::error::{CliError, Result};
 use crate::project::Project;
 
-/// Threads for what blocks: reads are short, and an order may wait for a coordinator for a minute.
+/// Threads for blocking work: reads are short, and an order may wait for a coordinator for a minute.
 const THREADS: usize = 32;
 
-/// How long an order that is under way may take to finish once the server is told to end.
+/// How long an order in progress may take to finish once the server is told to end.
 const LAST_ORDERS: Duration = Duration::from_secs(2);
 
-/// What a server is asked to be.
+/// The settings of a server.
 pub(crate) struct Wish {
     pub project: Project,
     /// The run that it shows; the newest where none is named.
     pub run: Option<String>,
     pub read_only: bool,
-    /// Names beside its address that it may be called by.
+    /// Names besides its address under which it may be reached.
     pub allowed: Vec<String>,
 }
 
@@ -54,7 +55,7 @@ pub(crate) struct Server {
     web: Arc<Web>,
 }
 
-/// What every request can reach.
+/// What every request has access to.
 pub(crate) struct Web {
     cache: RunCache,
     names: Names,
@@ -65,7 +66,7 @@ pub(crate) struct Web {
 }
 
 impl Server {
-    /// Takes a port. Fails when it is taken already, or a name is none.
+    /// Binds a port. Fails when the port is in use, or a name is invalid.
     pub(crate) fn bind(address: SocketAddr, wish: &Wish) -> Result<Self> {
         let listener = TcpListener::bind(address).map_err(|error| unbound(address, &error))?;
         let bound = listener.local_addr().and_then(|bound| listener.set_nonblocking(true).map(|()| bound));
@@ -81,7 +82,7 @@ impl Server {
         Ok(Self { listener, web: Arc::new(web) })
     }
 
-    /// The address to open, token included. `name` is what the server is called where its address cannot be called.
+    /// The address to open, including the token. `name` is the server's name, for when its address cannot be opened.
     pub(crate) fn address(&self, bound: SocketAddr, name: Option<&str>) -> String {
         let port = self.web.port;
         let host = match name.filter(|_| bound.ip().is_unspecified()) {
@@ -116,7 +117,7 @@ impl Server {
 }
 
 impl Web {
-    /// Does something that blocks where it may.
+    /// Runs blocking work on a thread that may block.
     async fn reading<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&Arc<Self>) -> Result<T, Problem> + Send + 'static,
@@ -135,7 +136,7 @@ fn listen_for_signals() -> std::io::Result<oneshot::Receiver<()>> {
     let (give, take) = oneshot::channel();
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         signals.forever().next();
-        // Whoever waited may be gone, then it has ended already.
+        // The receiver may be gone; then the server has already ended.
         let _ = give.send(());
     })?;
     Ok(take)

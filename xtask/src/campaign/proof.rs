@@ -11,7 +11,7 @@ const END: &str = "<!-- campaign end -->";
 
 const HEAD: &str = "| campaign | rounds | counted | broken | commit | day | cores |\n|---|---|---|---|---|---|---|\n";
 
-/// Rows of other commits that stay: the last few tell how things went, more is the history's business.
+/// How many rows of other commits stay: the last few show the trend; git has the rest.
 const OLD_ROWS: usize = 15;
 
 /// What was counted at a commit.
@@ -22,7 +22,7 @@ pub(crate) struct Counted {
     pub(crate) tally: Tally,
 }
 
-/// Writes the section anew: the rows of these commits, the last one first, and those of others that stand there.
+/// Rewrites the section: the rows of these commits, the last one first, and the existing rows of others.
 pub(crate) fn write(path: &Path, counted: &[Counted]) -> Result<(), Failure> {
     let mut text = super::read(path)?;
     for one in counted {

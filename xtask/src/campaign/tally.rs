@@ -12,7 +12,7 @@ use crate::step::Failure;
 pub(crate) struct Tally(BTreeMap<String, BTreeMap<String, u64>>);
 
 impl Tally {
-    /// Adds a file up.
+    /// Adds up a file.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         Ok(Self::of(&super::read(path)?))
     }

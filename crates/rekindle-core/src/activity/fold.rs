@@ -1,4 +1,4 @@
-//! What must be known over many activities: the call that is open, repetition, totals, and what came after a compaction.
+//! What must be known across many activities: the open call, repetition, totals, and what came after a compaction.
 
 use std::collections::VecDeque;
 
@@ -6,11 +6,11 @@ use super::progress::Progress;
 use super::{Activity, Call, Ledger, Measure, StreamEvent};
 use crate::text;
 
-/// Calls that are under way at once and remembered; parallel calls are few.
+/// Concurrent calls that are remembered; parallel calls are few.
 const OPEN_CALLS: usize = 64;
 
-/// Longest last words that are kept: the end of a final message, where it says how things stand. They are cut again after secrets
-/// are taken out: a cut through a secret would hide it from that.
+/// Longest last words that are kept: the end of a final message, where it sums up. They are truncated again after secrets
+/// are removed: a cut through a secret would hide the secret from that removal.
 const LAST_WORDS_BYTES: usize = 4 * 1024;
 
 /// Everything that one attempt's activities add up to.
@@ -30,7 +30,7 @@ pub struct Fold {
 }
 
 impl Fold {
-    /// Takes one activity and gives the stream events that follow from it.
+    /// Takes one activity and returns the stream events that follow from it.
     pub fn take(&mut self, activity: &Activity) -> Vec<StreamEvent> {
         self.ledger.take(activity);
         self.note_words(activity);
@@ -70,7 +70,7 @@ impl Fold {
         }
     }
 
-    /// The newest call that has begun and not ended: what a killed agent was in the middle of.
+    /// The newest call that has started and not ended: what a killed agent was in the middle of.
     pub fn open_call(&self) -> Option<&Call> {
         self.open.back()
     }
@@ -85,7 +85,7 @@ impl Fold {
         &self.ledger
     }
 
-    /// What the agent said last, in its own words: the end of it where it is long.
+    /// The agent's last message in its own words, or the end of it if it is long.
     pub fn last_words(&self) -> &str {
         &self.last_words
     }
@@ -101,13 +101,13 @@ impl Fold {
         }
         let (Activity::Said { text } | Activity::Result { text: Some(text), .. }) = activity else { return };
         let words = text.trim();
-        // What it asked stands until it works on.
+        // Its question stays until it continues to work.
         if !words.is_empty() && !self.asks {
             self.last_words = text::tail_bytes(words, LAST_WORDS_BYTES).to_owned();
         }
     }
 
-    /// Programs have tools of their own that ask the person; nobody sits there, so the call comes to nothing.
+    /// Programs have tools of their own for asking the person; nobody is there to answer, so the call has no effect.
     fn note_question(&mut self, call: &Call) {
         if let Some(question) = asked(call) {
             self.asks = true;
@@ -158,10 +158,10 @@ impl Fold {
     }
 }
 
-/// The question in a call that is given one, with its choices: every program's tool for asking has a field of that name. A report
-/// to rekindle has its own way.
+/// The question, with its choices, in a call that contains one: every program's tool for asking has a field of that name.
+/// Reports to rekindle are handled separately.
 fn asked(call: &Call) -> Option<String> {
-    /// In the names of our own tools.
+    /// Part of the names of our own tools.
     const OWN_TOOLS: &str = "rekindle";
     if call.tool.contains(OWN_TOOLS) || !call.input.starts_with('{') {
         return None;

@@ -1,5 +1,5 @@
-//! Every call that an agent's stream tells of, in order, with its outcome or without one: what was done, what failed, and what
-//! was under way when the agent ended. Bounded; the oldest calls that have ended are dropped first.
+//! Every call in an agent's stream, in order, with its outcome if there is one: what was done, what failed, and what was
+//! under way when the agent ended. Bounded; the oldest calls that have ended are dropped first.
 
 use std::collections::VecDeque;
 
@@ -9,8 +9,9 @@ use crate::text;
 /// Calls that are kept: more than any text about them shows.
 const ENTRIES_MAX: usize = 400;
 
-/// Longest input and longest output that are kept of a call. What leaves the program is cut further, after secrets are taken out of
-/// it: a cut through a secret would hide it from that, and the middle of what is kept here is what such a cut drops.
+/// Longest input and longest output that are kept of a call. What leaves the program is truncated further, after secrets are
+/// removed from it: a cut through a secret would hide the secret from that removal, and that later cut drops the middle of
+/// what is kept here.
 pub const CALL_BYTES: usize = 2 * 1024;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,11 +24,11 @@ pub struct Outcome {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The call; its input is cut.
+    /// The call, with its input truncated.
     pub call: Call,
-    /// How it ended; nothing for one that was not seen to end.
+    /// How it ended; `None` if its end was not seen.
     pub outcome: Option<Outcome>,
-    /// Answers of the model before it.
+    /// Answers of the model before this call.
     pub turn: u64,
     /// The agent has ended a turn since it ended: the program had the time to record it.
     pub settled: bool,
@@ -80,7 +81,7 @@ impl Ledger {
     }
 
     fn begun(&mut self, call: &Call) {
-        // A stream that is read twice, or tells of a call twice, names it once.
+        // A stream that is read twice, or that reports a call twice, lists it once.
         if self.entries.iter().any(|entry| entry.call.id == call.id && entry.outcome.is_none()) {
             return;
         }

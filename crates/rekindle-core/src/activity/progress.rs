@@ -1,9 +1,9 @@
-//! Whether an agent gets anywhere: judged by what its calls bring that is new, not by their bytes.
+//! Whether an agent makes progress, judged by what is new in its calls, not by their bytes.
 //!
-//! A call is news when it says something that no call of the session has said before, or changes something that was not changed
-//! that way before. Times, numbers, hashes and temporary paths are masked, so that a clock is not news. Three patterns count as
-//! going round in circles: the same call with the same result, failures that stay the same whatever is tried, and a long row of
-//! calls of which none is news.
+//! A call is news when it says something that no call of the session has said before, or changes something that was not
+//! changed that way before. Times, numbers, hashes and temporary paths are masked, so that a clock is not news. Three
+//! patterns count as going round in circles: the same call with the same result, failures that stay the same whatever is
+//! tried, and a long series of calls without any news.
 
 use std::collections::VecDeque;
 
@@ -16,31 +16,31 @@ pub const STALL_REPEATS: u32 = 8;
 /// Failures in a row that say nothing new.
 const SAME_FAILURES: u32 = 8;
 
-/// What a failure that says something new takes off that count: trying with a backtrace does not end a circle.
+/// How far a new kind of failure lowers that count: a retry with a backtrace does not end a circle.
 const NEW_FAILURE_BACK: u32 = 3;
 
-/// Calls that succeed between two failures that still belong to one row of tries: reading a few files and an edit.
+/// Calls that may succeed between two failures of the same series: reading a few files and an edit.
 const TRY_GAP: u32 = 6;
 
 /// The same for failures that print nothing, such as a search without a match: those say little.
 const SILENT_TRY_GAP: u32 = 2;
 
-/// Calls in a row of which none is news. People run a test ten or twelve times to see whether it is flaky, rarely more.
+/// Calls in a row without any news. People run a test ten or twelve times to see whether it is flaky, rarely more.
 const STALE_CALLS: u32 = 14;
 
-/// One in so many lines of an output must be new for the output to be news: a duration line or a warning is not enough.
+/// One in this many lines of an output must be new for the output to be news: a duration line or a warning is not enough.
 const NEW_LINES_ONE_IN: usize = 5;
 
-/// Commands that are remembered of a row of failures.
+/// Commands that are remembered from a series of failures.
 const FAILED_COMMANDS_MAX: usize = 32;
 
-/// In the names of our own tools: a report neither shows progress nor the lack of it.
+/// Part of the names of our own tools: a report shows neither progress nor the lack of it.
 const OWN_TOOLS: &str = "rekindle";
 
 /// Fingerprints that are remembered: more calls than fit into a context.
 const FINGERPRINTS_MAX: usize = 4_096;
 
-/// Bytes of an output that are looked at, from its end: where a failing command says what failed.
+/// Bytes of an output that are inspected, from its end, where a failing command says what failed.
 const OUTPUT_SEEN_BYTES: usize = 64 * 1024;
 
 /// Longest command and longest line of output in the words about a loop.
@@ -53,7 +53,7 @@ type Print = [u8; 32];
 pub(super) struct Progress {
     /// Calls, word for word.
     inputs: Prints,
-    /// Calls with everything masked that varies.
+    /// Calls with everything that varies masked.
     commands: Prints,
     /// Masked lines of all outputs.
     lines: Prints,
@@ -73,7 +73,7 @@ pub(super) struct Progress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Brought {
     News,
-    /// Something else than the last time, made of what was known; or a change whose effect cannot be seen.
+    /// Different from last time, but made of known lines; or a change whose effect cannot be seen.
     Movement,
     Nothing,
 }
@@ -89,7 +89,7 @@ pub(super) struct Circle {
 }
 
 impl Progress {
-    /// Takes a call that has ended; says so when it shows that the agent loops.
+    /// Takes a call that has ended; returns the circle if it shows that the agent loops.
     pub(super) fn ended(&mut self, call: &Call, ok: bool, output: &str) -> Option<Circle> {
         let output = text::tail_bytes(output, OUTPUT_SEEN_BYTES);
         let exact = print([call.tool.as_bytes(), call.input.as_bytes(), &[u8::from(ok)], output.as_bytes()]);
@@ -123,7 +123,7 @@ impl Progress {
         circle
     }
 
-    /// A context that was compacted: what is looked up again is no circle.
+    /// Starts again after a compaction: looking things up again is not a circle.
     pub(super) fn begin_anew(&mut self) {
         *self = Self::default();
     }
@@ -140,14 +140,14 @@ impl Progress {
             return Brought::News;
         }
         let moved = !new_command && new_outcome && !lines.is_empty();
-        // The same change again with nothing printed may be another one: some programs do not say what was written.
+        // The same change again with no output may be a different change: some programs do not say what was written.
         if moved || (changes && (new_input || lines.is_empty())) {
             return Brought::Movement;
         }
         Brought::Nothing
     }
 
-    /// Follows failures that stay the same whatever is tried; whether they were seen often enough.
+    /// Tracks failures that stay the same whatever is tried; returns whether there were enough of them.
     fn note_failure(&mut self, ok: bool, command: Print, brought: Brought, silent: bool) -> bool {
         if ok && self.failed.contains(&command) {
             self.failures = 0;
@@ -270,7 +270,8 @@ fn mask_word(word: &str) -> String {
     out
 }
 
-/// Adds a piece: a mark is not repeated (a row of dots grows with every test), and two numbers with a mark between are one.
+/// Adds a piece: a mark is not repeated (a row of dots grows with every test), and two numbers with a mark between them
+/// become one.
 fn push(out: &mut String, piece: &str) {
     let mark = |text: &str| text.chars().count() == 1 && !text.starts_with(char::is_alphanumeric);
     if piece != "#" && mark(piece) && out.ends_with(piece) {

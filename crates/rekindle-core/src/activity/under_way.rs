@@ -1,6 +1,6 @@
-//! What a killed agent's resumed conversation will not know: the calls that its stream told of, compared with what the program's
-//! own record of the session holds. A program may print a result before it records it, drop a call without a result, or answer
-//! it as aborted; each adapter says what its program's record holds, the comparison is the same for all of them.
+//! What a killed agent's resumed conversation will not know: the calls in its stream, compared with the program's own record
+//! of the session. A program may print a result before it records it, drop a call without a result, or answer it as aborted;
+//! each adapter says what its program's record holds, the comparison is the same for all of them.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ledger::{Entry, Ledger, Outcome};
 
-/// Calls that are named at most: more than one turn of any model orders, few enough to be read.
+/// Calls that are named at most: more than any model orders in one turn, few enough to be read.
 pub const CALLS_MAX: usize = 24;
 
 /// Bytes of all calls that are named: a small part of any prompt.
@@ -17,7 +17,7 @@ pub const BYTES_MAX: usize = 16 * 1024;
 /// A call in the program's own record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// Its id, as the stream names it; of a call that the stream does not name, any other.
+    /// Its id, as in the stream; for a call that the stream does not name, any other.
     pub id: String,
     pub tool: String,
     pub input: String,
@@ -29,21 +29,21 @@ pub struct Held {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum History {
     Read {
-        /// The calls of this attempt that are in it, in order.
+        /// The calls of this attempt in the conversation, in order.
         held: Vec<Held>,
-        /// Whether the attempt's prompt is in it.
+        /// Whether the attempt's prompt is in the conversation.
         prompted: bool,
-        /// Whether all of the attempt's part was read; if not, only its end.
+        /// Whether all of the attempt's part was read; if not, only its end was.
         whole: bool,
     },
     /// The program records a call before it runs and its result before it prints it, and shows a call without a result as
     /// interrupted.
     ShowsAll,
-    /// There is no record that can be read.
+    /// There is no readable record.
     Unknown,
 }
 
-/// How a call that has to be told ended.
+/// How a call that the agent has to be told about ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "end", rename_all = "snake_case")]
 pub enum Ending {
@@ -53,17 +53,17 @@ pub enum Ending {
         ok: bool,
         output: String,
     },
-    /// It finished, and nobody knows whether the resumed conversation has the result.
+    /// It finished, and it is unknown whether the resumed conversation has the result.
     MayBeKnown {
         /// Whether the tool says that it worked.
         ok: bool,
         output: String,
     },
-    /// It began, and nobody saw it end.
+    /// It started, and its end was not seen.
     Open,
 }
 
-/// A call that has to be told.
+/// A call that the agent has to be told about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {
     pub tool: String,
@@ -86,10 +86,10 @@ impl Lost {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct UnderWay {
-    /// The calls that have to be told, in the order in which they began.
+    /// The calls that the agent has to be told about, in the order in which they started.
     pub calls: Vec<Lost>,
     pub left_out: u64,
-    /// The attempt's own prompt is not in the record: what that told has to be told again.
+    /// The attempt's own prompt is not in the record: what it said has to be said again.
     pub unheard: bool,
 }
 
@@ -133,7 +133,7 @@ pub fn under_way(ledger: &Ledger, history: &History) -> UnderWay {
 fn compared(ledger: &Ledger, held: &[Held], whole: bool) -> Vec<Lost> {
     let answered: BTreeSet<&str> = held.iter().filter(|held| held.answered).map(|held| held.id.as_str()).collect();
     let known: BTreeSet<&str> = held.iter().map(|held| held.id.as_str()).collect();
-    // Of a record whose beginning was not read, calls before the first that is in it are taken to be in it too.
+    // If the beginning of the record was not read, calls before the first known one are assumed to be in it too.
     let first = ledger.entries().position(|entry| known.contains(entry.call.id.as_str()));
     let from = match (whole, first) {
         (true, _) => 0,

@@ -1,5 +1,5 @@
-//! Where money and time go: every attempt's bill into its task, the run and the day. Bills are totals, so an event that says what
-//! is known already adds nothing, and replay adds up the same.
+//! Where money and time go: every attempt's bill is added to its task, the run and the day. Bills are totals, so an event
+//! that repeats what is known adds nothing, and replay gives the same sums.
 
 use crate::activity::Usage;
 use crate::budget::{Choice, Level, Scope, Spending, price_of};
@@ -9,7 +9,7 @@ use crate::limits::Limits;
 use crate::state::{State, TaskState};
 use crate::time::Time;
 
-/// An attempt says what it has used in all. What is new of it belongs to the task that it is at.
+/// Records an attempt's total usage. What is new in it belongs to the task that the attempt is working on.
 pub(super) fn measured(state: &mut State, event: &Event, attempt: AttemptId, usage: &Usage) {
     let Some(found) = state.attempts.get_mut(&attempt) else { return };
     let price = price_of(&state.limits.prices, found.cli_session.model.as_deref());
@@ -45,13 +45,13 @@ pub(super) fn after(state: &mut State, event: &Event) {
         state.budget.day.run_clock(runs, event.time);
     }
     match (&event.body, &event.task) {
-        // One more attempt was allowed: this is it.
+        // This is the one more attempt that was allowed.
         (Body::Attempt(AttemptEvent::Dispatched { tasks, .. }), _) => {
             for id in tasks {
                 super::on_task(state, id, |task| task.spending.goes_on = false);
             }
         }
-        // Whoever opens it again has seen what it cost.
+        // Whoever reopens it has seen what it cost.
         (Body::Task(TaskEvent::TaskReopened { .. }), Some(id)) => {
             super::on_task(state, id, |task| task.spending.handed_back = false);
         }
@@ -68,20 +68,20 @@ fn run_clock_of(state: &mut State, id: &TaskId, now: Time) {
     }
 }
 
-/// A run that a person resumes is theirs again: they are asked anew where a budget is still used up.
+/// Returns a resumed run to the person: they are asked again where a budget is still used up.
 fn take_up(state: &mut State) {
     state.budget.run.handed_back = false;
     state.budget.day.handed_back = false;
 }
 
-/// A run begins with nothing spent; the day goes on, and no agent of the run before is known any more.
+/// Starts a run with nothing spent; the day continues, and no agent of the previous run is known any more.
 pub(super) fn run_started(state: &mut State, now: Time) {
     state.budget.run = Spending::default();
     state.budget.day.run_clock(false, now);
     (state.budget.day.question, state.budget.day.handed_back) = (None, false);
 }
 
-/// Another day begins with nothing spent; what runs over midnight runs on in it.
+/// Starts a day with nothing spent; what runs over midnight continues in the new day.
 pub(super) fn day_began(state: &mut State, now: Time, date: &str) {
     let day = &mut state.budget.day;
     let (question, running_since) = (day.question, day.running_since.map(|_| now));
@@ -89,7 +89,7 @@ pub(super) fn day_began(state: &mut State, now: Time, date: &str) {
     date.clone_into(&mut state.budget.date);
 }
 
-/// The machine slept: nobody was running.
+/// The machine slept: no agent was running.
 pub(super) fn slept(state: &mut State, slept_ms: u64) {
     let later = |spending: &mut Spending| {
         spending.running_since = spending.running_since.map(|since| since.plus_ms(slept_ms));
@@ -135,7 +135,7 @@ fn on(state: &mut State, scope: Scope, task: Option<&TaskId>, change: impl FnOnc
     }
 }
 
-/// Another configuration: what was told of the old limits says nothing of the new ones.
+/// The configuration changed: what was reported for the old limits does not apply to the new ones.
 pub(super) fn limits_changed(state: &mut State, limits: &Limits) {
     if state.limits.budget == limits.budget {
         return;

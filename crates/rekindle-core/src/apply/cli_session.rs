@@ -58,7 +58,7 @@ pub(super) fn apply(state: &mut State, event: &Event, fact: &SessionEvent) {
             cli_session.words += 1;
             cli_session.turn_ended = Some(now);
             note_turn(cli_session, *ok);
-            // A program that gives up because it repeats itself ends its turn all the same.
+            // A program that gives up because it repeats itself still ends its turn.
             let looping = cli_session.failure.as_ref().is_some_and(|failure| failure.problem == Problem::Looping);
             if *ok && !looping {
                 cli_session.failure = None;
@@ -91,19 +91,19 @@ fn told(cli_session: &mut CliSession, now: Time, message: ToldMessage, reminder:
     }
 }
 
-/// Notes how a turn ended, and whether it was one more in a row that ended in a question.
+/// Notes how a turn ended, and whether it is another one in a row that ended in a question.
 fn note_turn(cli_session: &mut CliSession, ok: bool) {
     cli_session.turn_failed = !ok;
     let asks = ok && last_words::ends_in_question(&cli_session.last_words);
     cli_session.asking = if asks { cli_session.asking + 1 } else { 0 };
 }
 
-/// Notes what an agent says of its task.
+/// Notes what an agent says about its task.
 pub(super) fn heard(state: &mut State, event: &Event, fact: &TaskEvent) {
     if let TaskEvent::TaskClaimed { attempt, channel, .. } = fact {
         match channel {
             Channel::Unreported => on(state, *attempt, |cli_session| cli_session.looked = true),
-            // A person took its work: it has said nothing more itself.
+            // A person took its work: the agent itself has said nothing more.
             Channel::Operator => {}
             Channel::Command | Channel::Signal | Channel::Kept | Channel::Mcp | Channel::Own => {
                 spoke(state, *attempt, |cli_session| cli_session.leaves_work = false);
@@ -121,7 +121,8 @@ pub(super) fn heard(state: &mut State, event: &Event, fact: &TaskEvent) {
     }
 }
 
-/// Notes that an attempt waits for an answer. A question of rekindle's own about its work is no word of the agent's.
+/// Notes that an attempt waits for an answer. A question that rekindle itself asks about the agent's work does not count as
+/// the agent speaking.
 pub(super) fn asked(state: &mut State, attempt: AttemptId, takes_work: bool) {
     match takes_work {
         true => on(state, attempt, |cli_session| cli_session.asked = true),
@@ -129,7 +130,7 @@ pub(super) fn asked(state: &mut State, attempt: AttemptId, takes_work: bool) {
     }
 }
 
-/// Notes that an agent spoke of its task: it is at it.
+/// Notes that an agent spoke about its task: it is working on it.
 fn spoke(state: &mut State, attempt: AttemptId, change: impl FnOnce(&mut CliSession)) {
     on(state, attempt, |cli_session| {
         cli_session.reported = true;
@@ -140,7 +141,7 @@ fn spoke(state: &mut State, attempt: AttemptId, change: impl FnOnce(&mut CliSess
     });
 }
 
-/// Notes that checks were seen to their end after an agent had left: there is nothing new to look at.
+/// Notes that checks ran to their end after an agent had exited: there is nothing new to inspect.
 pub(super) fn checked(state: &mut State, attempt: AttemptId) {
     if let Some(found) = state.attempts.get_mut(&attempt).filter(|found| found.phase == AttemptPhase::Exited) {
         found.cli_session.looked = true;
@@ -176,13 +177,13 @@ pub(super) fn gate(state: &mut State, event: &Event, fact: &GateEvent) {
     }
 }
 
-/// What a person had to see to is seen to; an account that waits for a reset besides still does.
+/// The person has dealt with what the question was about; an account that also waits for a reset still does.
 pub(super) fn answered(state: &mut State, question: QuestionId, now: Time) {
     state.gates.retain(|_, gate| {
         let its_own = gate.question == Some(question);
         if its_own {
             gate.question = None;
-            // What it still waits for is the reset of a limit that was met besides.
+            // It still waits for the reset of a limit that was also met.
             gate.cause = Cause::UsageLimit { resets_at: gate.until }.name().to_owned();
         }
         !its_own || gate.until.is_some_and(|until| until > now)
@@ -195,7 +196,7 @@ pub(super) fn on(state: &mut State, attempt: AttemptId, change: impl FnOnce(&mut
     }
 }
 
-/// Counted by attempt: a coordinator that is killed before it settles the loss leaves it to be found once more.
+/// Counted per attempt: if the coordinator is killed before it settles the loss, the loss will be found once more.
 pub(super) fn orphaned(state: &mut State, id: AttemptId) {
     for task in super::held_in_progress(state, id) {
         super::on_task(state, &task, |task| task.crashes += 1);

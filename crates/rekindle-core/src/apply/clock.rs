@@ -1,5 +1,6 @@
-//! How sleep of the machine, a reboot and a wall clock that was set change the state. Limits on agents count the time awake: what slept
-//! with the machine has not used its time. What a provider names by the wall (a reset) follows the wall.
+//! How sleep of the machine, a reboot and a changed wall clock change the state. Limits on agents count the time awake: an
+//! agent that slept with the machine has not used its time. What a provider names by the wall clock (a reset) follows the
+//! wall clock.
 
 use crate::event::{Body, ClockSeen, Event, PauseReason, RunEvent};
 use crate::ids::TaskId;
@@ -18,8 +19,8 @@ pub(super) fn moved(state: &mut State, now: Time, seen: &ClockSeen) {
     }
 }
 
-/// Another boot begins with the wall clock, which may have been set meanwhile: how much time passed since the last event is unknown,
-/// and nobody was awake in it. What is found of an old attempt decides its end, not a limit.
+/// A new boot starts with the wall clock, which may have been set meanwhile: how much time passed since the last event is
+/// unknown, and nothing was awake in it. What is found of an old attempt decides its end, not a limit.
 pub(super) fn rebooted(state: &mut State, event: &Event) {
     let Body::Run(RunEvent::CoordinatorStarted { boot_id, .. }) = &event.body else { return };
     let before = state.coordinator.as_ref().map_or("", |known| &known.boot_id);
@@ -28,7 +29,7 @@ pub(super) fn rebooted(state: &mut State, event: &Event) {
     }
 }
 
-/// Moves what is measured from a moment on by the time that the machine slept.
+/// Moves every start of a measurement by the time that the machine slept.
 fn give_back(state: &mut State, slept_ms: u64) {
     let later = |time: &mut Time| *time = time.plus_ms(slept_ms);
     for attempt in state.attempts.values_mut().filter(|attempt| attempt.is_live()) {
@@ -57,8 +58,8 @@ fn give_back(state: &mut State, slept_ms: u64) {
     }
 }
 
-/// Moves waits for a reset that was named by the wall. One that is over stays over: the wall has shown that reset, whatever it shows
-/// next, and whoever has begun on the account since has begun in time.
+/// Moves waits for a reset that was named by the wall clock. A wait that is over stays over: the wall clock has shown that
+/// reset, whatever it shows next, and agents that started on the account since then started in time.
 fn follow_wall(state: &mut State, now: Time, ahead_ms: i64) {
     let moved = |time: Time| Time(time.0.saturating_sub(ahead_ms));
     for gate in state.gates.values_mut().filter(|gate| gate.reset.is_some()) {

@@ -1,5 +1,5 @@
-//! What the machine, the plan's health commands and the allowance say: holds on new starts, and what remains of them when they
-//! are over.
+//! What the machine, the plan's health commands and the allowance report: holds on new starts, and what remains of them when
+//! they are over.
 
 use super::{budget, clock, preparing};
 use crate::budget::Level;
@@ -71,13 +71,13 @@ fn usage_seen(state: &mut State, event: &Event, left: UsageLeft) {
     }
 }
 
-/// Something that the machine may refuse was done: it is believed again.
+/// Something that the machine may refuse succeeded: the machine is trusted again.
 pub(super) fn worked(state: &mut State) {
     state.hold.strikes = 0;
     state.hold.tried = None;
 }
 
-/// A supervisor lives: the machine is believed again, unless it refuses the program as well.
+/// A supervisor is running: the machine is trusted again, unless it refuses the program as well.
 pub(super) fn tried(state: &mut State, attempt: AttemptId) {
     let strikes = std::mem::take(&mut state.hold.strikes);
     if strikes > 0 {
@@ -85,7 +85,7 @@ pub(super) fn tried(state: &mut State, attempt: AttemptId) {
     }
 }
 
-/// An attempt has ended. One whose program was refused has shown nothing: the row of refusals goes on.
+/// An attempt has ended. If its program was refused, it has shown nothing: the series of refusals continues.
 pub(super) fn ended(state: &mut State, attempt: AttemptId, cause: &Cause) {
     let Some((_, strikes)) = state.hold.tried.take_if(|(tried, _)| *tried == attempt) else { return };
     if matches!(cause, Cause::Machine(_)) {

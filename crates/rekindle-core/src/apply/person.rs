@@ -10,7 +10,7 @@ pub(super) fn apply(state: &mut State, event: &Event, fact: &PersonEvent) {
     match fact {
         PersonEvent::QuestionAsked { id, attempt, text, options, context, takes_work } => {
             super::cli_session::asked(state, *attempt, *takes_work);
-            // A question of rekindle's own may be about a task that nobody has worked on.
+            // A question that rekindle itself asks may be about a task that no agent has worked on.
             let agent = event.agent.clone().or_else(|| AgentName::new("rekindle").ok());
             let (Some(task), Some(agent)) = (event.task.clone(), agent) else {
                 return;
@@ -78,7 +78,7 @@ fn answered(state: &mut State, event: &Event, id: QuestionId, answer: &str, via:
     super::settle::answers(state);
 }
 
-/// Remembers whose order was taken, so that the same message is not taken again.
+/// Remembers which message's order was taken, so that the same message is not taken again.
 fn from_phone(state: &mut State, via: Via, message: &str) {
     let taken = &mut state.steering.from_phone;
     taken.push_back(PhoneMessage { via, message: message.to_owned() });

@@ -55,7 +55,7 @@ pub(super) fn apply(state: &mut State, event: &Event, fact: &MachineEvent) {
     }
 }
 
-/// A question was answered, or withdrawn: whoever waited for it goes on.
+/// A question was answered or withdrawn: whatever waited for it continues.
 pub(super) fn answered(state: &mut State, id: QuestionId, answer: &str) {
     let said = |word: &str| answer.trim().eq_ignore_ascii_case(word);
     let preparing = &mut state.preparing;

@@ -9,7 +9,7 @@ use crate::review::{
 };
 use crate::state::{State, Task, TaskState};
 
-/// Changes the task whose work goes its way, and what is learned from it.
+/// Changes the task whose work moves on, and what is learned from it.
 pub(super) fn apply(state: &mut State, event: &Event, fact: &ReviewEvent) {
     super::on_held(state, event, |task| change_task(task, fact));
     if let (ReviewEvent::ReviewAuditDisagreement(what), Some(task)) = (fact, event.task.clone()) {
@@ -28,7 +28,7 @@ pub(super) fn apply(state: &mut State, event: &Event, fact: &ReviewEvent) {
     }
 }
 
-/// A task that is not in the plan's file stands behind all others, and before its parent where it is a part.
+/// A task that is not in the plan's file goes behind all others, and before its parent if it is a part.
 pub(super) fn add(state: &mut State, event: &Event, added: &Added) {
     let Some(run) = state.run.as_mut() else { return };
     let id = added.task.id.clone();
@@ -56,7 +56,7 @@ pub(super) fn add(state: &mut State, event: &Event, added: &Added) {
     }
 }
 
-/// Numbers an attempt at a task, once however often it begins it.
+/// Numbers an attempt at a task, once, however often the attempt starts it.
 pub(super) fn number(state: &mut State, id: &TaskId, attempt: AttemptId) {
     let known = |attempt: &crate::state::Attempt| attempt.numbers.contains_key(id);
     if state.attempts.get(&attempt).is_none_or(known) {
@@ -69,7 +69,7 @@ pub(super) fn number(state: &mut State, id: &TaskId, attempt: AttemptId) {
     }
 }
 
-/// An idle agent holds one more task, as if it had stood on its list from the beginning.
+/// Gives an idle agent one more task, as if it had been on its list from the beginning.
 pub(super) fn assign(state: &mut State, event: &Event, attempt: AttemptId) {
     let (Some(id), Some(found)) = (&event.task, state.attempts.get_mut(&attempt)) else { return };
     found.tasks.push(id.clone());
@@ -83,7 +83,7 @@ pub(super) fn assign(state: &mut State, event: &Event, attempt: AttemptId) {
     });
 }
 
-/// A task with parts is nobody's until they have ended.
+/// No agent holds a task with parts until the parts have ended.
 fn split(state: &mut State, parent: &TaskId, part: TaskId) {
     let unblocks = state.tasks.get(parent).map_or(0, |task| task.unblocks + 1);
     state.change_task(&part, |task| task.unblocks = unblocks);
@@ -124,7 +124,7 @@ fn change_task(task: &mut Task, fact: &ReviewEvent) {
             task.ended_at = None;
             // What its checks said before the first work says nothing about the rework.
             task.workflow.baseline = None;
-            // A conflict says nothing against the work, and a look at old work begins its count anew.
+            // A conflict says nothing against the work, and a validation of old work restarts the count.
             match rework.source {
                 ReworkSource::Merge => {
                     task.workflow.conflicts += 1;
@@ -142,7 +142,7 @@ fn change_task(task: &mut Task, fact: &ReviewEvent) {
             task.workflow.merging = None;
             task.workflow.validating = false;
             task.workflow.bypassed = false;
-            // What was split is one task again: its parts have ended, the whole is not right.
+            // A task that was split is one task again: its parts have ended, but the whole is not right.
             task.workflow.parts.clear();
             task.workflow.reworks += 1;
             task.workflow.rework = Some(rework.clone());
@@ -163,7 +163,8 @@ fn change_task(task: &mut Task, fact: &ReviewEvent) {
     }
 }
 
-/// Whether an agent reported the work that is claimed: a reviewer's verdict and a look at old work say nothing of that.
+/// Notes whether an agent reported the claimed work: a reviewer's verdict and a validation of old work say nothing about
+/// that.
 pub(super) fn claimed(task: &mut Task, channel: Channel, verdict: Option<Verdict>) {
     match channel {
         Channel::Unreported | Channel::Operator => task.workflow.unreported = true,
@@ -176,7 +177,7 @@ pub(super) fn claimed(task: &mut Task, channel: Channel, verdict: Option<Verdict
     }
 }
 
-/// A task that is opened again begins with its work, whatever became of it before.
+/// A reopened task starts from its work, whatever became of it before.
 pub(super) fn reopen(task: &mut Task) {
     // It is one task again: its parts belonged to an attempt that is over.
     task.workflow.parts.clear();

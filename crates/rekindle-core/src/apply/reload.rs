@@ -1,5 +1,5 @@
-//! How changes of the plan change the state. Existing tasks keep their place in the plan and new ones stand behind them: a place
-//! names a task, and a workspace may be called after the first task of its agent.
+//! How changes of the plan change the state. Existing tasks keep their place in the plan and new ones go behind them: a
+//! place names a task, and a workspace may be named after the first task of its agent.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::reload::parts_of;
 use crate::review::Stage;
 use crate::state::{Inspection, State, TaskState};
 
-/// A changed plan was taken over.
+/// Takes over a changed plan.
 pub(super) fn reloaded(state: &mut State, fact: &PlanReloaded) {
     let places = workspaces(state, &fact.changed);
     for changed in &fact.changed {
@@ -54,7 +54,7 @@ pub(super) fn edited(state: &mut State, changed: &ChangedTask) {
     follow(state, changed);
 }
 
-/// A task's new words. Parts of it that begin where it began do so still.
+/// Replaces a task's text. Parts that had the same blockers as the task get its new ones.
 fn put(state: &mut State, task: &PlanTask) {
     let parts = parts_of(state, &task.id);
     let Some(known) = state.tasks.get_mut(&task.id) else { return };
@@ -73,7 +73,7 @@ fn put(state: &mut State, task: &PlanTask) {
     }
 }
 
-/// What follows from a change, and what it does to a claim that is being proven.
+/// Records what follows from a change, and what the change does to a claim that is being proven.
 fn follow(state: &mut State, changed: &ChangedTask) {
     let id = &changed.task.id;
     let written = changed.parts.contains(&ChangedPart::Written);
@@ -83,7 +83,8 @@ fn follow(state: &mut State, changed: &ChangedTask) {
         if let Some(claim) = task.claim.as_mut().filter(|_| other_proof) {
             claim.outdated = true;
         }
-        // What other checks said before the work says nothing about these. Work that was accepted by them rests on it still.
+        // What other checks said before the work says nothing about these. Work that was accepted with the old checks still
+        // relies on it.
         let accepted = task.state == TaskState::Complete
             || task.workflow.stage != Stage::Implement
             || task.workflow.merging.is_some();
@@ -98,7 +99,7 @@ fn follow(state: &mut State, changed: &ChangedTask) {
         Some(other) => {
             state.follows.insert(id.clone(), other);
         }
-        // It is in the plan again: nothing is left out any more.
+        // It is in the plan again, so it is no longer left out.
         None if changed.parts.contains(&ChangedPart::Restored) => {
             state.follows.remove(id);
         }
@@ -109,7 +110,7 @@ fn follow(state: &mut State, changed: &ChangedTask) {
     }
 }
 
-/// What was to follow is done, or overtaken by something else.
+/// Clears what was to follow, once it is done or something else has overtaken it.
 pub(super) fn settled(state: &mut State, id: &TaskId, fact: &TaskEvent) {
     let Some(follow) = state.follows.get(id).copied() else { return };
     let over = match fact {
@@ -137,7 +138,7 @@ pub(super) fn settled(state: &mut State, id: &TaskId, fact: &TaskEvent) {
     }
 }
 
-/// Levels, ranks and the index follow from the tasks and their blockers.
+/// Recomputes levels, ranks and the index from the tasks and their blockers.
 pub(super) fn renew(state: &mut State) {
     let Some(run) = state.run.as_mut() else { return };
     run.inspection = Inspection::None;
@@ -157,7 +158,7 @@ pub(super) fn renew(state: &mut State) {
     for task in state.tasks.values_mut() {
         task.unblocks = unblocks.get(task.index).copied().unwrap_or(0);
     }
-    // A part goes before its whole, as where it was split.
+    // A part goes before its whole, as it did when the task was split.
     let parts: Vec<(TaskId, TaskId)> =
         state.tasks.iter().filter_map(|(id, task)| Some((id.clone(), task.workflow.parent.clone()?))).collect();
     for (part, whole) in parts {
@@ -170,7 +171,7 @@ pub(super) fn renew(state: &mut State) {
     state.ensure_index();
 }
 
-/// Where the work of begun tasks lies, where a change of agents could name another place.
+/// Where the work of started tasks is, in case a change of agents would name another place.
 fn workspaces(state: &State, changed: &[ChangedTask]) -> BTreeMap<TaskId, String> {
     if !changed.iter().any(|changed| changed.parts.contains(&ChangedPart::Agent)) {
         return BTreeMap::new();

@@ -1,20 +1,20 @@
-//! What is let go of tasks that ended long ago. A run of a hundred thousand short tasks keeps of each what decisions need, its
-//! state and its epoch; all that a person may still want to read of it stands in its row and in the log.
+//! What is dropped of tasks that ended long ago. A run of a hundred thousand short tasks keeps of each what decisions need,
+//! its state and its epoch; everything that a person may still want to read about it is in its row and in the log.
 //!
-//! Nothing here depends on anything but the events: replay lets go of the same.
+//! Everything here depends on the events alone: replay drops the same.
 
 use crate::event::{AttemptEvent, Body, Event, PersonEvent, RunEvent, TaskEvent};
 use crate::ids::{AttemptId, TaskId};
 use crate::state::{Attempt, AttemptPhase, State, Task};
 
-/// Ended attempts that are kept of an open task: several times what a task may have that counts. Attempts that the machine or an
-/// account ended do not count, and there may be any number of them.
+/// Ended attempts that are kept of an open task: several times the number of counted attempts a task may have. Attempts that
+/// the machine or an account ended do not count, and there may be any number of them.
 const ATTEMPTS_KEPT: usize = 32;
 
-/// Answered questions that are kept for briefs; a person answers fewer in any run that is read by one.
+/// Answered questions that are kept for briefs; a person answers fewer in any run that people follow.
 const ANSWERS_KEPT: usize = 500;
 
-/// Whether something may be let go of by an event: who makes rows of the state makes them before it.
+/// Whether an event may drop something from the state: code that makes rows from the state must do so before such an event.
 pub fn may_let_go(event: &Event) -> bool {
     matches!(
         event.body,
@@ -32,12 +32,12 @@ pub(super) fn after_task(state: &mut State, id: &TaskId) {
     }
 }
 
-/// Drops what is known in full of more tasks than are kept.
+/// Drops the details of the oldest ended tasks beyond the number that is kept.
 pub(super) fn oldest(state: &mut State) {
     while state.ended.len() > state.limits.ended_kept as usize {
         let Some(id) = state.ended.pop_front() else { return };
         let over = state.tasks.get(&id).is_some_and(|task| task.state.is_terminal());
-        // One that was opened again and has ended again comes later in the list.
+        // A task that was reopened and has ended again comes later in the list.
         if over && !state.ended.contains(&id) {
             settle(state, &id);
         }
@@ -68,8 +68,8 @@ fn lighten(task: &mut Task) {
     task.workflow.baseline = None;
 }
 
-/// Whether no decision asks for an attempt any more. A named agent whose work is reviewed continues with the session of its last
-/// one: that is kept, and there are as many as names in the plan.
+/// Whether no decision needs an attempt any more. A named agent whose work is reviewed continues with the session of its
+/// last attempt: that one is kept, and there are as many of them as names in the plan.
 fn is_through(state: &State, id: AttemptId, attempt: &Attempt) -> bool {
     let settled = |task: &TaskId| state.tasks.get(task).is_none_or(|task| task.settled);
     let goes_on = || {
@@ -83,7 +83,7 @@ fn is_named(state: &State, attempt: &Attempt) -> bool {
     planned.is_some_and(|planned| planned.agent.as_ref() == Some(&attempt.agent))
 }
 
-/// Forgets an attempt, and its agent's name where that belongs to one task: the task's epoch is as high.
+/// Forgets an attempt, and its agent's name if the name belongs to one task only: the task's epoch is as high.
 fn forget(state: &mut State, id: AttemptId) {
     let Some(gone) = state.attempts.remove(&id) else { return };
     state.past.attempts += 1;
@@ -96,7 +96,7 @@ fn forget(state: &mut State, id: AttemptId) {
     }
 }
 
-/// Lets go of the oldest attempts at a task that is tried again and again at no cost.
+/// Drops the oldest attempts at a task that is retried again and again at no cost.
 pub(super) fn after_attempt(state: &mut State, id: AttemptId) {
     let Some(first) = state.attempts.get(&id).and_then(|attempt| attempt.tasks.first()) else { return };
     let same =
@@ -106,7 +106,7 @@ pub(super) fn after_attempt(state: &mut State, id: AttemptId) {
     ended.into_iter().take(excess).for_each(|attempt| forget(state, attempt));
 }
 
-/// Lets go of the oldest answered questions.
+/// Drops the oldest answered questions.
 pub(super) fn answers(state: &mut State) {
     let answered = state.questions.iter().filter(|(_, question)| question.answer.is_some());
     let answered: Vec<_> = answered.map(|(id, _)| *id).collect();

@@ -5,7 +5,7 @@ use crate::ids::{AttemptId, TaskId};
 use crate::state::{State, Steering};
 use crate::steering::{How, TELLS_KEPT, Tell, TellStage};
 
-/// What an event means for messages, beside what it changes itself.
+/// What an event means for messages, besides the change that it makes itself.
 pub(super) fn after(state: &mut State, event: &Event) {
     if state.steering.is_empty() {
         return;
@@ -52,7 +52,7 @@ fn place(state: &mut State, number: u64, stage: TellStage) {
     }
 }
 
-/// What an attempt that has ended never got waits for the next one.
+/// Keeps messages that an ended attempt never received for the next attempt.
 fn give_back(state: &mut State, ended: AttemptId) {
     for tell in state.steering.tells.values_mut() {
         let lost = match tell.stage {
@@ -65,7 +65,7 @@ fn give_back(state: &mut State, ended: AttemptId) {
     }
 }
 
-/// A person said something to a task's agent, or gave the task back.
+/// Records what a person said to a task's agent, or that they gave the task back.
 pub(super) fn told(state: &mut State, event: &Event, number: u64, text: &str, key: &str, given_back: bool) {
     let Some(task) = event.task.clone() else { return };
     let stage = TellStage::Waiting;
@@ -85,7 +85,7 @@ pub(super) fn delivered(state: &mut State, event: &Event, number: u64, attempt: 
     place(state, number, TellStage::Delivered { attempt, how, at: event.time, heard: false });
 }
 
-/// A task ended so long ago that only decisions ask for it.
+/// Drops the messages of a task that ended so long ago that only decisions need it.
 pub(super) fn forget(state: &mut State, task: &TaskId) {
     state.steering.tells.retain(|_, tell| tell.task != *task);
 }

@@ -1,4 +1,4 @@
-//! How events about one task change it: from its start over its claims to its end, and open again.
+//! How events about one task change it: its start, its claims, its end, and its reopening.
 
 use super::protocol;
 use crate::cause::Cause;
@@ -20,7 +20,7 @@ pub(super) fn change(task: &mut Task, event: &Event, fact: &TaskEvent) {
         }
         TaskEvent::TaskClaimed { attempt, channel, result, verdict } => {
             let epoch = event.epoch.unwrap_or(task.epoch);
-            // A claim of rekindle's own is about a task that nobody holds.
+            // A claim that rekindle makes itself is about a task that no agent holds.
             task.state = TaskState::InProgress;
             let (result, verdict) = (result.clone(), *verdict);
             protocol::claimed(task, *channel, verdict);
@@ -77,7 +77,7 @@ pub(super) fn change(task: &mut Task, event: &Event, fact: &TaskEvent) {
 }
 
 fn complete(task: &mut Task, result: Option<&str>, unproven: bool, unreported: bool) {
-    // What an earlier attempt failed of no longer says anything about it.
+    // The failure of an earlier attempt no longer says anything about it.
     task.reason = None;
     task.workflow.rework = None;
     task.result = result.map(str::to_owned);
@@ -116,7 +116,7 @@ fn reopen(task: &mut Task, reason: &str, reset_attempts: bool) {
 }
 
 fn end_task(task: &mut Task, event: &Event, state: TaskState) {
-    // Kept beside its end: how long it took is asked afterwards.
+    // Kept after the end, because the duration is asked for later.
     let started_at = task.started_at;
     release(task);
     task.started_at = started_at;

@@ -12,22 +12,24 @@ use crate::role::Role;
 use crate::state::{Attempt, State, Task, TaskState};
 use crate::view;
 
-/// Completed items of earlier checkpoints and tasks are listed as not to be redone, up to this many: more is no longer read.
+/// Completed items of earlier checkpoints and tasks are listed as not to be redone, up to this many: nobody reads more.
 const REDO_MAX: usize = 100;
 
-/// Tasks of a plan whose completed ones are all named in a brief. Of a larger plan those that ended last are: a brief has no room for
-/// more, and looking at every task of a huge plan for every prompt would cost more than the prompt.
+/// Plans with up to this many tasks have all completed tasks named in a brief. For a larger plan only those that ended last
+/// are: a brief has no room for more, and going through every task of a huge plan for every prompt would cost more than the
+/// prompt.
 const LISTED_MAX: usize = 2_000;
 
-/// Attempts in a row whose prompts never reached their session that are looked back at; a plan seldom gives a task more tries.
+/// How many attempts in a row are looked back on whose prompts never reached their session; a plan seldom gives a task more
+/// attempts.
 const UNHEARD_MAX: usize = 16;
 
-/// What the state knows for the brief of an attempt; nothing if there is no such attempt.
+/// What the state knows for the brief of an attempt; `None` if there is no such attempt.
 pub fn facts_from(state: &State, id: AttemptId) -> Option<Facts> {
     facts_after(state, id, state.attempts.get(&id)?.cli_session.compactions)
 }
 
-/// The same for an agent that is in its nth compaction: a hook may ask before the stream tells of it.
+/// The same for an agent in its nth compaction: a hook may ask before the stream reports it.
 pub fn facts_after(state: &State, id: AttemptId, compactions: u32) -> Option<Facts> {
     let (attempt, run) = (state.attempts.get(&id)?, state.run.as_ref()?);
     let mut facts = Facts::new(attempt.agent.clone());
@@ -67,20 +69,20 @@ pub fn facts_after(state: &State, id: AttemptId, compactions: u32) -> Option<Fac
     Some(facts)
 }
 
-/// Whether the whole plan is put before an agent again: with every second compaction, for what was lost adds up.
+/// Whether the agent gets the whole plan again: with every second compaction, because the losses add up.
 pub fn reloads(compactions: u32) -> bool {
     compactions > 0 && compactions.is_multiple_of(2)
 }
 
-/// What earlier attempts at the current task went round in circles with; this one's own as well, for when it forgets.
+/// The circles that earlier attempts at the current task went round in; this one's as well, in case it forgets.
 fn dead_ends(state: &State, id: AttemptId, current: Option<&TaskFacts>) -> Vec<String> {
     let Some(current) = current else { return Vec::new() };
     let of_task = state.attempts.range(..=id).filter(|(_, attempt)| attempt.tasks.contains(&current.id));
     of_task.filter_map(|(_, attempt)| attempt.cli_session.stalled.clone()).collect()
 }
 
-/// What the other tasks of the plan came to, in the plan's order: those that are known in full. Of older ones the engine adds
-/// what the current task waited for.
+/// The results of the plan's other tasks, in the plan's order, where they are known in full. For older tasks the engine adds
+/// those that the current task waited for.
 fn results(state: &State, attempt: &Attempt, current: Option<&TaskFacts>) -> Vec<TaskResult> {
     let result = |(id, found): (&TaskId, &Task)| {
         let result = found.result.clone().filter(|result| !result.trim().is_empty())?;
@@ -113,8 +115,8 @@ fn cut_off(state: &State, id: AttemptId, session: &str) -> Option<String> {
     same.next().and_then(|cli_session| cli_session.cut_off.clone())
 }
 
-/// What the attempt before this one left of its session: the same session, or for a fresh start the last one at its first task.
-/// Where that attempt's own prompt never reached its session, what the prompt told is still unknown to it.
+/// What the previous attempt left of its session: the same session, or for a fresh start the last one at its first task. If
+/// that attempt's own prompt never reached its session, what the prompt said is still unknown to it.
 fn under_way(state: &State, id: AttemptId, attempt: &Attempt) -> UnderWay {
     let before = |past: &Attempt| match &attempt.cli_session.resumes {
         Some(session) => past.cli_session.session.as_ref() == Some(session),
@@ -137,7 +139,7 @@ fn under_way(state: &State, id: AttemptId, attempt: &Attempt) -> UnderWay {
 
 /// Tasks the agent has completed before, in the plan's order, then those of this attempt in its own.
 fn own_tasks(state: &State, attempt: &Attempt) -> Vec<TaskFacts> {
-    // Only a name that the plan gives can have had other tasks.
+    // Only an agent named in the plan can have had other tasks.
     let named = attempt.tasks.first().and_then(|id| state.plan_task(id)).is_some_and(|task| task.agent.is_some());
     let planned = state.run.iter().filter(|_| named).flat_map(|run| &run.plan.tasks);
     let earlier = planned
@@ -196,7 +198,7 @@ fn about_current(facts: &mut Facts, state: &State, id: &TaskId) {
     let at_it = state.attempts.values().filter(|attempt| attempt.tasks.contains(id));
     facts.began_at = at_it.map(|attempt| attempt.dispatched_at).min();
     facts.cause.clone_from(&task.last_cause);
-    // Where a developer stood says nothing to who judges its work.
+    // A developer's checkpoint does not help the reviewer of its work.
     facts.checkpoint = task.checkpoint.clone().filter(|_| !facts.role.reviews());
     // Parts that became tasks are in the list of tasks themselves.
     if task.workflow.parts.is_empty() {
@@ -232,7 +234,7 @@ fn about_review(facts: &mut Facts, state: &State, id: &TaskId) {
     facts.review.environments = if of_task.is_empty() { of_plan() } else { of_task };
 }
 
-/// Every task of the pinned plan with how it stands, and where the two do not fit.
+/// Every task of the pinned plan with its state, and where the two contradict each other.
 fn whole_plan(state: &State) -> Vec<PlanLine> {
     let planned = state.run.iter().flat_map(|run| &run.plan.tasks);
     let line = |planned: &PlanTask| {
@@ -250,7 +252,7 @@ fn whole_plan(state: &State) -> Vec<PlanLine> {
     planned.map(line).collect()
 }
 
-/// What speaks against a task's state, by the plan and by what was seen of it last.
+/// What contradicts a task's state, according to the plan and to what was last seen of it.
 fn doubt(state: &State, planned: &PlanTask) -> Option<String> {
     let task = state.tasks.get(&planned.id)?;
     let begun = matches!(task.state, TaskState::Complete | TaskState::InProgress);

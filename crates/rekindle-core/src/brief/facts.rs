@@ -17,9 +17,9 @@ pub struct Facts {
     pub agent: AgentName,
     pub role: Role,
     pub epoch: Epoch,
-    /// Which try at the current task this is, from 1.
+    /// The number of this attempt at the current task, from 1.
     pub attempt: u32,
-    /// How many there are in all.
+    /// The total number of attempts.
     pub attempt_limit: u32,
     pub workspace: String,
     pub plan_path: String,
@@ -32,9 +32,9 @@ pub struct Facts {
     pub tasks: Vec<TaskFacts>,
     /// Tasks of the plan that others have completed.
     pub completed_elsewhere: Vec<NamedTask>,
-    /// Why the previous attempt ended; nothing means that there was none.
+    /// Why the previous attempt ended; `None` if there was none.
     pub cause: Option<Cause>,
-    /// Where the previous agent said it stood.
+    /// The previous agent's last report of its progress.
     pub checkpoint: Option<Checkpoint>,
     /// The parts that the current task was broken into, in order.
     #[serde(default)]
@@ -61,37 +61,37 @@ pub struct Facts {
     /// When the first attempt at the current task began.
     #[serde(default)]
     pub began_at: Option<Time>,
-    /// The session that is resumed was compacted before: it has forgotten what it was told.
+    /// The resumed session was compacted before: it has forgotten what it was told.
     #[serde(default)]
     pub forgot: bool,
     /// What was already done and must not be done again.
     pub do_not_redo: Vec<String>,
     /// What the previous agent did last, oldest first.
     pub activity: Vec<Activity>,
-    /// Ask for smaller steps although it is not the third try.
+    /// Ask for smaller steps although it is not the third attempt.
     pub advise_split: bool,
     /// The call that the agent's own session was in the middle of when it ended; the session itself may have forgotten it.
     #[serde(default)]
     pub cut_off: Option<String>,
-    /// The calls of the session before that the agent lacks, or has without an outcome.
+    /// The calls of the previous session that the agent does not know of, or knows without an outcome.
     #[serde(default)]
     pub under_way: UnderWay,
-    /// The agent's own session continues, so it remembers; if not, it begins anew.
+    /// The agent's own session continues, so it remembers; if not, it starts afresh.
     #[serde(default)]
     pub resumed: bool,
     /// Only a report is asked for: the agent ended its turn without one.
     #[serde(default)]
     pub asks_for_report: bool,
-    /// An agent's session that continues with its next task.
+    /// The agent's session continues with its next task.
     #[serde(default)]
     pub next_task: bool,
     /// What reviewers said, and what they have to know.
     #[serde(default)]
     pub review: ReviewFacts,
-    /// The words of the user's own prompt for the role, where there is one.
+    /// The text of the user's own prompt for the role, if there is one.
     #[serde(default)]
     pub template: Option<String>,
-    /// The whole plan, where it is put before the agent again.
+    /// The whole plan, if the agent gets it again.
     #[serde(default)]
     pub whole_plan: Option<Vec<PlanLine>>,
     /// 32 random letters or digits, new for every brief; the fence is made of them. Anything else is hashed into that form.
@@ -102,7 +102,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// The facts of a first prompt without tasks; everything else is to be filled in.
+    /// The facts of a first prompt without tasks; the caller fills in everything else.
     pub fn new(agent: AgentName) -> Self {
         Self {
             agent,
@@ -153,7 +153,7 @@ impl Facts {
         self.tasks.iter().find(|task| task.standing == Standing::Current)
     }
 
-    /// Whether nobody has worked on the current task before.
+    /// Whether no agent has worked on the current task before.
     pub fn is_first(&self) -> bool {
         self.cause.is_none() && self.attempt <= 1 && self.review.rework.is_none() && !self.role.reviews()
     }
@@ -171,9 +171,9 @@ pub struct PersonTold {
     pub number: u64,
     pub task: TaskId,
     pub text: String,
-    /// The task was in the person's hands and is given back; the text says what changed.
+    /// The person held the task and has given it back; the text says what changed.
     pub given_back: bool,
-    /// The session that is resumed holds it already.
+    /// The resumed session already contains it.
     pub known: bool,
 }
 
@@ -192,7 +192,7 @@ pub struct ReviewFacts {
     pub environments: Vec<String>,
 }
 
-/// A task of the whole plan, with how it stands.
+/// A task of the whole plan, with its state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanLine {
     pub id: TaskId,
@@ -201,11 +201,11 @@ pub struct PlanLine {
     pub blocked_by: Vec<TaskId>,
     pub accept: Vec<String>,
     pub artifacts: Vec<String>,
-    /// What does not fit between its state and the plan.
+    /// A contradiction between its state and the plan.
     pub doubt: Option<String>,
 }
 
-/// How a task stands in a brief.
+/// A task's state in a brief.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
@@ -260,7 +260,7 @@ pub struct CheckSeen {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
-    /// By whom; nobody means the operator.
+    /// The agent that noted it; `None` means the operator.
     pub by: Option<AgentName>,
     pub text: String,
 }
@@ -320,7 +320,7 @@ pub struct Activity {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportChannels {
-    /// The program to call for the command line; nothing where it cannot be called.
+    /// The program to call for the command line; `None` where it cannot be called.
     pub program: Option<String>,
     /// Whether signal lines in its output are read.
     pub signals: bool,

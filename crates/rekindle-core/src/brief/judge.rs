@@ -1,5 +1,5 @@
-//! What those are told who judge the work of others: critic, auditor, health auditor. Also what is asked of who repairs the
-//! plan's health. Verdicts and results are others' words and stand behind the fence.
+//! What agents that judge the work of others are told: critic, auditor, health auditor. Also what an agent that repairs the
+//! plan's health is asked to do. Verdicts and results are the words of others and go behind the fence.
 
 use std::fmt::Write;
 
@@ -58,7 +58,7 @@ pub(crate) fn focus(facts: &Facts) -> String {
     out
 }
 
-/// What is asked of a role besides what every agent is asked; nothing of a developer.
+/// What a role is asked beyond what every agent is asked; nothing for a developer.
 pub(super) fn steps(facts: &Facts) -> Vec<String> {
     let task = facts.current().map_or("the task", |task| task.id.as_str());
     match facts.role {

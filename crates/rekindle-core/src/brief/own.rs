@@ -1,10 +1,10 @@
-//! How much of a prompt is rekindle's own: what an agent is sent beyond the plan's words and the record of the work. The one place
-//! that counts it.
+//! How much of a prompt is rekindle's own: what an agent is sent beyond the plan's text and the record of the work. The only
+//! place that counts it.
 
 use super::facts::Facts;
 use super::{render, render_resumed};
 
-/// Bytes of the prompt that are neither the plan's words nor behind a fence.
+/// Bytes of the prompt that are neither the plan's text nor behind a fence.
 pub fn own_bytes(facts: &Facts, resumed: bool) -> u64 {
     let text = if resumed { render_resumed(facts) } else { render(facts) };
     let own: usize = text.lines().filter(|line| !line.starts_with("| ")).map(|line| line.len() + 1).sum();

@@ -1,5 +1,5 @@
-//! What was done before, in words: checkpoint, subtasks, checks, git, the last lines of output. What each is worth and where it
-//! stands is decided in `sources`.
+//! What was done before, in words: checkpoint, subtasks, checks, git, the last lines of output. How important each is and
+//! where it goes is decided in `sources`.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use crate::report::{Checkpoint, Evidence};
 use crate::review;
 use crate::text::{self, one_line};
 
-/// Longest check command on its summary line; it stands whole with its task.
+/// Longest check command on its summary line; the task has the whole command.
 const COMMAND_MAX_BYTES: usize = 240;
 
 /// Longest list of artifacts.
@@ -92,7 +92,7 @@ pub(crate) fn git(facts: &Facts) -> String {
     out
 }
 
-/// The last lines of the agent before, and whether each is a call or an error.
+/// The last lines of the previous agent, and whether each is a call or an error.
 pub(crate) fn activity(facts: &Facts) -> Vec<(bool, String)> {
     let line = |line: &Activity| {
         let label = match (line.kind, line.stream) {

@@ -1,5 +1,5 @@
-//! What the person said to agents and did in their place, as a prompt tells it. The person's words are instructions and stand
-//! outside of the fence; names of files are data and stand behind it.
+//! What the person said to agents and did in their place, as a prompt presents it. The person's words are instructions and
+//! go outside the fence; file names are data and go behind it.
 
 use super::facts::{Facts, PersonTold};
 use crate::ids::AttemptId;
@@ -8,7 +8,7 @@ use crate::state::{Attempt, State};
 use crate::steering::{How, Tell, TellStage};
 use crate::text;
 
-/// The longest in the shorter form: the beginning of a message, with where the whole of it is.
+/// Maximum length of the short form: the beginning of a message, and where the whole of it is.
 const SHORT_BYTES: usize = 1_024;
 
 /// The messages that are for an attempt, with whether its session has them.
@@ -16,7 +16,7 @@ pub(super) fn tells(state: &State, id: AttemptId, attempt: &Attempt) -> Vec<Pers
     let of_attempt = state.steering.tells.iter().filter(|(_, tell)| state.is_for(tell, id));
     let told = of_attempt.filter_map(|(number, tell)| {
         let known = match tell.stage {
-            // It is still to be sent, or was told after the prompt was decided on.
+            // It has not been sent yet, or was sent after the prompt was decided.
             TellStage::Waiting => return None,
             TellStage::Sent { .. } | TellStage::InPrompt { .. } => false,
             TellStage::Delivered { attempt: by, how, heard, .. } => {
@@ -29,8 +29,8 @@ pub(super) fn tells(state: &State, id: AttemptId, attempt: &Attempt) -> Vec<Pers
     told.collect()
 }
 
-/// Whether the session that an attempt resumes holds what an earlier attempt was given. A program that is ended before its turn is
-/// over may have read a message and kept nothing of it: then it is told again, by the same number.
+/// Whether the session that an attempt resumes contains what an earlier attempt was given. A program that is ended before
+/// its turn is over may have read a message and kept nothing of it: then the message is repeated, with the same number.
 fn holds(state: &State, attempt: &Attempt, by: AttemptId, how: How, heard: bool) -> bool {
     let Some(past) = state.attempts.get(&by) else { return false };
     let own = |session: &Option<String>| session.is_some() && *session == attempt.cli_session.resumes;
@@ -44,7 +44,7 @@ fn holds(state: &State, attempt: &Attempt, by: AttemptId, how: How, heard: bool)
 /// The messages as items: those that a session cannot know are worth as much as its task.
 pub(super) fn items(facts: &Facts, room: usize) -> Vec<Item> {
     let mut all = Vec::new();
-    // One that forgot needs all of them.
+    // A session that forgot needs all of them.
     let missing = |told: &&PersonTold| !told.known || facts.forgot;
     for told in facts.tells.iter().filter(missing) {
         if told.given_back {
@@ -65,7 +65,7 @@ fn message(told: &PersonTold, room: usize) -> Item {
     Item::new(Section::PersonsWords, 988, whole).or_short(short)
 }
 
-/// The newest time that the task was in the person's hands; what was changed before that is part of the workspace by now.
+/// The last time that the person held the task; what was changed before that is part of the workspace by now.
 fn given_back(facts: &Facts, told: &PersonTold) -> Vec<Item> {
     let newest =
         facts.tells.iter().filter(|other| other.given_back && other.task == told.task).map(|other| other.number);
@@ -89,7 +89,7 @@ fn given_back(facts: &Facts, told: &PersonTold) -> Vec<Item> {
     items
 }
 
-/// The person's words for a prompt of the user's own that leaves the rest out.
+/// The person's words for a custom prompt that leaves the rest out.
 pub(super) fn alone(facts: &Facts, room: usize) -> String {
     super::sources::draft(&items(facts, room), room)
 }

@@ -1,5 +1,5 @@
-//! What an agent is told again after its context was compacted: where everything stands, its task word for word, and what
-//! comes next. When that is needed, and by which way it reaches the agent, is decided elsewhere.
+//! What an agent is told again after its context was compacted: the state of everything, its task word for word, and what
+//! comes next. When that is needed, and how it reaches the agent, is decided elsewhere.
 
 use std::fmt::Write;
 
@@ -10,10 +10,10 @@ use crate::fence::{self, MARK};
 use crate::memory::Section;
 use crate::text::{one_line, truncate_bytes};
 
-/// The longest it may be: what a hook may add to a context is cut at 10,000 characters by the programs that have hooks.
+/// Maximum length: programs with hooks cut what a hook adds to a context at 10,000 characters.
 pub const REINJECT_BYTES: usize = 9_500;
 
-/// The text, at most [`REINJECT_BYTES`] long. It carries the nonce, so that no two of them are the same.
+/// The text, at most [`REINJECT_BYTES`] long. It carries the nonce, so that no two of these texts are the same.
 pub fn reinject(facts: &Facts) -> String {
     let (who, next) = (who(facts), next_step(facts));
     let room = REINJECT_BYTES.saturating_sub(who.len() + next.len());
@@ -27,7 +27,7 @@ pub(super) fn remembered(facts: &Facts, form: Form, room: usize) -> String {
     let mut items = sources::items(facts, form, room);
     items.retain(|item| !matches!(item.section, Section::Later | Section::Activity));
     if form == Form::HandedBack && facts.cut_off.is_some() && facts.under_way.calls.is_empty() {
-        // A resumed session of an older log is told of the one call at the top, with what to do about it.
+        // A resumed session of an older log is told about the one call at the top, with what to do about it.
         items.retain(|item| item.section != Section::UnderWay);
     }
     sources::draft(&items, room)

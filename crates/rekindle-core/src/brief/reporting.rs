@@ -1,5 +1,5 @@
-//! How an agent is told to report: the verbs of the command line and the signals, in one place so that the words of the
-//! brief and the words that are understood can be compared.
+//! How an agent is told to report: the verbs of the command line and the signals, in one place so that the words in the
+//! brief can be compared with the words that are parsed.
 
 use std::fmt::Write;
 
@@ -7,13 +7,13 @@ use super::facts::ReportChannels;
 use crate::role::Role;
 use crate::text::one_line;
 
-/// What every agent is told in the end.
+/// The last line for every agent.
 const LAST: &str = "An exit without a report counts as a failed attempt.\n";
 
-/// The same for one that judges.
+/// The same for a reviewer.
 const LAST_VERDICT: &str = "An exit without a verdict counts as a failed attempt.\n";
 
-/// How to report in a line or two, for an agent that was told it all before.
+/// How to report in a line or two, for an agent that was told all of it before.
 pub(super) fn in_short(channels: &ReportChannels, role: Role, task: &str) -> String {
     if role.reviews() {
         return verdict_in_short(channels, role, task);
@@ -35,8 +35,8 @@ pub(super) fn in_short(channels: &ReportChannels, role: Role, task: &str) -> Str
     format!("Report {way}. {LAST}")
 }
 
-/// The section on reporting, with a task's id in the examples; `again` when the task was tried before. An agent is told of one
-/// way in full, and of the next in a line.
+/// The section on reporting, with a task's id in the examples; `again` if this is a later attempt at the task. One way is
+/// explained in full, the next in a line.
 pub(super) fn words(channels: &ReportChannels, role: Role, task: &str, again: bool) -> String {
     if role.reviews() {
         return verdict_words(channels, role, task);

@@ -1,4 +1,4 @@
-//! Work that was put down and is handed back, after a pause or a compaction: the Resume Task Assignment Format.
+//! Work that was interrupted and is handed back, after a pause or a compaction: the Resume Task Assignment Format.
 
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ const HEADING: &str = "## Your Task (resumed)\n\n";
 /// The last line of the format.
 const PREVIOUS: &str = "Previous Progress: Review existing work before continuing.\n";
 
-/// Whether work that ended so is handed back in this format rather than retried.
+/// Whether work that ended with this cause is handed back in this format rather than retried.
 pub(super) fn hands_back(cause: &Cause) -> bool {
     matches!(
         cause,
@@ -26,8 +26,8 @@ pub(super) fn hands_back(cause: &Cause) -> bool {
     )
 }
 
-/// The block for one task with its heading, at most `room` bytes; the checkpoint stands in the record. Without its text for a
-/// session that has it.
+/// The block for one task with its heading, at most `room` bytes; the checkpoint is in the record. Without the task's text
+/// for a session that has it.
 pub(super) fn block(task: &TaskFacts, has_checkpoint: bool, has_text: bool, path: &str, room: usize) -> String {
     let head = format!("{HEADING}Task: {}\nWork: {}\n", task.id, sanitize(&task.title));
     let context = match has_checkpoint {

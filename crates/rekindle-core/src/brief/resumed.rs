@@ -1,4 +1,4 @@
-//! The prompt that goes to an agent whose own session is resumed: it remembers, so it is told only what it cannot know.
+//! The prompt for an agent whose own session is resumed: it remembers, so it is told only what it cannot know.
 //!
 //! Programs drop a call that was cut off, or answer it for the agent, without saying that a command may have run. They know
 //! nothing of what happened since, and nothing of the tasks that others finished.
@@ -17,8 +17,8 @@ const CALL_MAX_BYTES: usize = 600;
 /// Longest cause.
 const CAUSE_MAX_BYTES: usize = 400;
 
-/// The prompt, at most `facts.budget_bytes` long. A session that was compacted has forgotten what it was told, so it is told all
-/// of it; one that was not is told the news.
+/// The prompt, at most `facts.budget_bytes` long. A session that was compacted has forgotten what it was told, so it is told
+/// all of it; any other session gets only the news.
 pub fn render_resumed(facts: &Facts) -> String {
     let (why, reporting) = (why(facts) + &under_way::intro(facts), reporting(facts));
     let room = facts.budget_bytes.saturating_sub(why.len() + reporting.len());
@@ -74,7 +74,7 @@ fn why(facts: &Facts) -> String {
     out
 }
 
-/// It was told how to report when it began.
+/// The agent was told how to report when it started.
 fn reporting(facts: &Facts) -> String {
     let task = facts.current().map_or("ID", |task| task.id.as_str());
     reporting::in_short(&facts.channels, facts.role, task)

@@ -1,12 +1,12 @@
-//! Work that was sent back, as its developer is told of it: by whom, what is wrong, what must be done, what is good already.
-//! The points are others' words and stand behind the fence; that they have to be dealt with is said outside of it.
+//! Work that was sent back, as its developer is told about it: by whom, what is wrong, what must be done, what is already
+//! good. The points are the words of others and go behind the fence; the instruction to deal with them is outside it.
 
 use std::fmt::Write;
 
 use super::facts::Facts;
 use crate::review::{Rework, ReworkSource};
 
-/// Who sent the work back, as a heading has it.
+/// Who sent the work back, for a heading.
 fn by(source: ReworkSource) -> &'static str {
     match source {
         ReworkSource::Critic => "the Critic",
@@ -47,7 +47,7 @@ fn why(source: ReworkSource) -> &'static str {
     }
 }
 
-/// That the work was sent back, by whom, and what follows from it.
+/// States that the work was sent back, by whom, and what follows from it.
 pub(crate) fn sent_back(facts: &Facts, rework: &Rework) -> String {
     let id = facts.current().map_or("the task", |task| task.id.as_str());
     format!(

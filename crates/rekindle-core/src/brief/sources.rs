@@ -1,5 +1,5 @@
-//! What a run's facts say, as items with their worth: one set for every way in. A brief, the notice after a compaction and the
-//! prompt of a resumed session differ in which of them they take and in how much room there is, in nothing else.
+//! What a run's facts say, as items with their worth: one set for all uses. A brief, the notice after a compaction and the
+//! prompt of a resumed session differ in which items they take and in how much room there is, and in nothing else.
 
 use super::{Facts, judge, parts, past, persons, rework, under_way, whole_plan};
 use crate::fence::{self, Keep};
@@ -12,7 +12,7 @@ const NOTE_BYTES: usize = 700;
 /// Longest result of another task.
 const RESULT_BYTES: usize = 600;
 
-/// The longest in the shorter form.
+/// Maximum length of the short form.
 const SHORT_BYTES: usize = 160;
 
 /// Longest answer: a person's decision, which is part of the instructions.
@@ -21,18 +21,18 @@ const ANSWER_BYTES: usize = 2 * 1024;
 /// Longest output of a failing check: a screen or two.
 const OUTPUT_BYTES: usize = 4 * 1024;
 
-/// Tasks behind the current one whose text is shown; the status lists all of them.
+/// Tasks after the current one whose text is shown; the status lists all of them.
 const LATER_MAX: usize = 20;
 
-/// So many of the newest are worth the most; what is older fades.
+/// This many of the newest are worth the most; older ones fade.
 const NEWEST: usize = 12;
 
-/// How the current task is put.
+/// How the current task is presented.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Its text and checks as the plan has them.
     Plan,
-    /// As work that was put down and is handed back.
+    /// As work that was interrupted and is handed back.
     HandedBack,
     /// The same without its text, for a session that has it.
     Known,
@@ -59,12 +59,12 @@ fn fenced(section: Section) -> bool {
     )
 }
 
-/// The items in the room, as a draft. Agents' words stand behind one fence.
+/// The items that fit, as a draft. Agents' words go behind one fence.
 pub(crate) fn draft(items: &[Item], room: usize) -> String {
     compose(items, room, Layout { fenced: &fenced, label: "the record of the run" })
 }
 
-/// Everything that is known. `room` is what there will be for all of it: a single long text takes its part of it at most.
+/// Everything that is known. `room` is the room for all of it: a single long text takes at most its share.
 pub(crate) fn items(facts: &Facts, form: Form, room: usize) -> Vec<Item> {
     let mut all = instructions(facts, form, room);
     all.extend(under_way::items(facts));
@@ -102,7 +102,7 @@ fn instructions(facts: &Facts, form: Form, room: usize) -> Vec<Item> {
     let plan = |words: &str, share: usize| parts::cut(words, &facts.plan_path, share);
     let mut all = vec![Item::new(Section::Status, 1000, parts::status(facts, room / 6))];
     if let Some(task) = facts.current() {
-        // The plan takes its part of the room where it is put before the agent again.
+        // The whole plan, if the agent gets it again, takes its share of the room.
         let most = if facts.whole_plan.is_some() { room / 4 } else { room / 2 };
         let whole = parts::assignment(facts, task, form, most.max(room.saturating_sub(TIGHT_BYTES)));
         all.push(Item::new(Section::Assignment, 990, whole).or_short(parts::assignment(facts, task, form, most)));
@@ -156,7 +156,7 @@ fn record(facts: &Facts, room: usize) -> Vec<Item> {
         all.push(Item::new(Section::Decisions, worth, line(NOTE_BYTES)).or_short(line(SHORT_BYTES)));
     }
     for done in &facts.do_not_redo {
-        // What the checkpoint lists as completed stands there already.
+        // What the checkpoint lists as completed is already there.
         if !facts.checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.completed.contains(done)) {
             all.push(Item::new(Section::Done, 875, format!("- {}", text::fold(done, NOTE_BYTES))));
         }
@@ -187,7 +187,7 @@ fn record(facts: &Facts, room: usize) -> Vec<Item> {
     all
 }
 
-/// What who judges has to know besides.
+/// What a reviewer needs to know besides.
 pub(crate) fn review(facts: &Facts, room: usize) -> Vec<Item> {
     let parts = [
         (Section::Claim, 905, judge::result(facts)),
@@ -204,10 +204,10 @@ fn long(section: Section, worth: u16, words: &str, keep: Keep, room: usize) -> I
     Item::new(section, worth, fitting(room)).or_short(fitting(room / 2))
 }
 
-/// What nobody can say.
+/// What is unknown.
 fn unknown(facts: &Facts) -> Vec<Item> {
     let mut lines = calls::unknown(&facts.calls);
-    // A first prompt has nothing that could be missing.
+    // A first prompt cannot lack anything.
     let begun = !facts.is_first() || !facts.calls.known.is_empty();
     if begun && facts.checkpoint.is_none() && !facts.role.reviews() {
         lines.push("- No checkpoint was saved.".to_owned());
@@ -215,7 +215,7 @@ fn unknown(facts: &Facts) -> Vec<Item> {
     vec![Item::new(Section::Unknown, 780, lines.join("\n"))]
 }
 
-/// The worth of something by its place from the newest, which is 1.
+/// The worth of an item by its distance from the newest, which is 1.
 fn fading(best: u16, place: usize) -> u16 {
     if place <= NEWEST { best } else { best / 2 }
 }

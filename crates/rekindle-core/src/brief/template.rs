@@ -1,4 +1,4 @@
-//! A prompt in the user's own words: what it may hold, and how its placeholders are filled. The words around them are the
+//! A prompt in the user's own words: what it may contain, and how its placeholders are filled. The words around them are the
 //! user's and are taken as they are; what agents wrote stays behind its fence wherever it is put.
 
 use super::facts::Facts;
@@ -9,7 +9,7 @@ use crate::memory::Section;
 use crate::plan::nearest::nearest;
 use crate::text::{sanitize, truncate_bytes};
 
-/// What may stand between `{{` and `}}`, with what takes its place.
+/// What may be between `{{` and `}}`, with what replaces it.
 pub const PLACEHOLDERS: [(&str, &str); 13] = [
     ("task", "the task's id"),
     ("title", "its title"),
@@ -26,14 +26,14 @@ pub const PLACEHOLDERS: [(&str, &str); 13] = [
     ("report", "how to report; comes last where a prompt does not have it"),
 ];
 
-/// The part of the budget that a template's own words may take: the rest is for what is put into them.
+/// The share of the budget that a template's own words may take: the rest is for what fills the placeholders.
 pub const SHARE: usize = 2;
 
-/// A placeholder that is none.
+/// A placeholder that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown placeholder `{{{{{name}}}}}` in line {line}")]
 pub struct Unknown {
-    /// What stands between the braces.
+    /// The text between the braces.
     pub name: String,
     /// The line, counted from 1.
     pub line: usize,
@@ -54,7 +54,7 @@ enum Piece<'a> {
     Placeholder(&'a str),
 }
 
-/// Looks for placeholders that are none. Fails with the first of them.
+/// Looks for unknown placeholders. Fails with the first of them.
 pub fn check(template: &str) -> Result<(), Unknown> {
     let mut line = 1;
     for piece in pieces(template) {
@@ -67,7 +67,7 @@ pub fn check(template: &str) -> Result<(), Unknown> {
     Ok(())
 }
 
-/// A template apart. Braces that do not close on their line, or hold more than a name, are words.
+/// Splits a template. Braces that do not close on their line, or contain more than a name, are plain text.
 fn pieces(template: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let (mut from, mut at) = (0, 0);
@@ -109,7 +109,7 @@ pub(super) fn fill(facts: &Facts, template: &str) -> String {
             Piece::Words(words) => out += &sanitize(words),
             Piece::Placeholder("report") => out += &report,
             Piece::Placeholder("brief") => {
-                // Should not even its fixed words fit, then no data is in it that a cut could open.
+                // If not even its fixed words fit, it contains no data that a cut could expose.
                 out += &room.fill(|room| truncate_bytes(&built_in(facts, room, false), room).to_owned());
             }
             Piece::Placeholder(name) => {
@@ -119,13 +119,13 @@ pub(super) fn fill(facts: &Facts, template: &str) -> String {
                     let apart = value.starts_with("<<<") && !out.is_empty() && !out.ends_with('\n');
                     if apart { format!("\n{value}") } else { value }
                 });
-                // The end of a fence is a line of its own: whatever follows it in the template begins another.
+                // The end of a fence is a line of its own: whatever follows it in the template starts a new line.
                 out += if value.contains(MARK) { &value } else { value.trim_end() };
             }
         }
     }
     if !has("brief") {
-        // Whatever the user's words leave out: what the person told the agent reaches it.
+        // Whatever the user's prompt leaves out, the agent gets what the person told it.
         let told = room.fill(|room| persons::alone(facts, room.saturating_sub(2)));
         let gap = if told.is_empty() { "" } else { "\n\n" };
         out += &format!("{gap}{told}");
@@ -148,7 +148,7 @@ fn only(facts: &Facts, sections: &[Section], room: usize) -> String {
 }
 
 fn value(facts: &Facts, name: &str, room: usize) -> String {
-    // All that holds data ends with a line of its own.
+    // Everything that contains data ends with a line of its own.
     let task = facts.current();
     let plans = |words: &str| parts::cut(words, &facts.plan_path, room);
     match name {

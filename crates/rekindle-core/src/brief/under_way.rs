@@ -1,4 +1,4 @@
-//! The calls that an agent does not remember, or remembers without an outcome: each with what is known of it.
+//! The calls that an agent does not remember, or remembers without an outcome, each with what is known about it.
 
 use super::facts::Facts;
 use crate::activity::{Ending, Lost};
@@ -11,16 +11,16 @@ const CALL_MAX_BYTES: usize = 600;
 /// Longest output that is quoted: its end says how it went.
 const OUTPUT_MAX_BYTES: usize = 400;
 
-/// Longest form of one when there is little room.
+/// Longest short form of a call, when there is little room.
 const SHORT_MAX_BYTES: usize = 160;
 
-/// Worth of a call whose outcome nobody knows: done twice it does harm, left out it is missing.
+/// Worth of a call whose outcome is unknown: running it twice does harm, and leaving it out leaves a gap.
 const OPEN_WORTH: u16 = 950;
 
 /// Worth of a call that finished and was forgotten.
 const FINISHED_WORTH: u16 = 940;
 
-/// What has to be told, one item a call.
+/// What the agent has to be told, one item per call.
 pub fn items(facts: &Facts) -> Vec<Item> {
     let told = facts.under_way.calls.iter().map(|call| item(call, facts.resumed));
     let left_out = (facts.under_way.left_out > 0).then(|| {
@@ -33,7 +33,7 @@ pub fn items(facts: &Facts) -> Vec<Item> {
     left_out.into_iter().chain(told).collect()
 }
 
-/// What the list of them means; nothing where there is none.
+/// What the list of calls means; empty if there are none.
 pub(super) fn intro(facts: &Facts) -> String {
     if facts.under_way.calls.is_empty() {
         return String::new();

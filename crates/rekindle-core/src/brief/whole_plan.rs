@@ -1,5 +1,5 @@
-//! The whole plan, put before an agent again after every second compaction: all tasks with how they stand, what blocks what,
-//! what proves them, and where state and plan do not fit. What does not fit into the room stands in the plan's file.
+//! The whole plan, shown to an agent again after every second compaction: all tasks with their states, what blocks what,
+//! what proves them, and where state and plan contradict each other. What does not fit is in the plan's file.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use crate::text::{one_line, sanitize};
 /// Longest title on a line.
 const TITLE_MAX_BYTES: usize = 100;
 
-/// The section, nothing where the plan is not put before the agent.
+/// The section; empty if the agent does not get the plan.
 pub(crate) fn whole_plan(facts: &Facts, room: usize) -> String {
     let Some(tasks) = &facts.whole_plan else { return String::new() };
     let heading = "## The Whole Plan (full reload)\n\nYour context was compacted more than once, so here is all of it again. Where a \
@@ -19,7 +19,7 @@ pub(crate) fn whole_plan(facts: &Facts, room: usize) -> String {
     let room = room.saturating_sub(heading.len());
     let full: String = tasks.iter().map(|task| line(task, true)).collect();
     let short: String = tasks.iter().map(|task| line(task, false)).collect();
-    // The graph whole is worth more than the proofs of a part of it.
+    // The whole graph is worth more than the proofs of a part of it.
     let fitting = [full, short.clone()].into_iter().find(|text| text.len() <= room);
     let text = fitting.unwrap_or_else(|| parts::cut(&short, &facts.plan_path, room));
     if text.is_empty() { text } else { format!("{heading}{text}") }

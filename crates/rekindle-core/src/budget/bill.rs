@@ -1,4 +1,4 @@
-//! What one attempt costs: what its program told, and for what it has not told a price of the user's.
+//! What one attempt costs: what its program reported, and for everything else the user's price.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::MICROS;
 use crate::activity::Usage;
 
-/// The name of the price for every model that has none of its own.
+/// The name of the price for every model without its own price.
 const ANY_MODEL: &str = "default";
 
-/// Dollars for a million tokens, in millionths.
+/// Price of a million tokens, in millionths of a dollar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Price {
     pub input: u64,
@@ -19,7 +19,7 @@ pub struct Price {
 }
 
 impl Price {
-    /// The cost of tokens, in millionths of a dollar, rounded up: a budget is never used by nothing.
+    /// The cost of tokens, in millionths of a dollar, rounded up so that usage never costs nothing.
     fn cost(&self, tokens: &Tokens) -> u64 {
         let part = |tokens: u64, price: u64| u128::from(tokens) * u128::from(price);
         let whole =
@@ -28,8 +28,8 @@ impl Price {
     }
 }
 
-/// The price of a model: the one of its name, else the one with the longest name that it begins with (a dated version), else
-/// `default`.
+/// The price of a model: the one with its name, else the one with the longest name that it starts with (a dated version),
+/// else `default`.
 pub fn price_of<'a>(prices: &'a BTreeMap<String, Price>, model: Option<&str>) -> Option<&'a Price> {
     let named = model.and_then(|model| {
         let begins = prices.iter().filter(|(name, _)| model.starts_with(name.as_str()));
@@ -72,7 +72,7 @@ impl Tokens {
     }
 }
 
-/// What an attempt has cost so far. It is made of totals alone: the same totals read twice cost the same.
+/// What an attempt has cost so far. It consists of totals only: the same totals read twice cost the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Bill {
@@ -80,7 +80,7 @@ pub struct Bill {
     /// Tokens without a price.
     pub unpriced_tokens: u64,
     used: Tokens,
-    /// What its program told last, and what it had used by then.
+    /// What its program last reported, and what it had used by then.
     told_micros: Option<u64>,
     told_at: Tokens,
 }
@@ -90,14 +90,14 @@ impl Bill {
         self.used.all()
     }
 
-    /// What it cost, where its program or a price says anything of it.
+    /// The cost, if its program or a price gives one.
     pub fn cost_micros(&self) -> Option<u64> {
         let known = self.told_micros.is_some() || (self.tokens() > 0 && self.unpriced_tokens == 0);
         known.then_some(self.usd_micros)
     }
 
-    /// The bill for a new total. A program may tell its cost only now and then (at the end of a turn): what it has used since
-    /// is priced, until it tells again. What was used stays used, even if a program tells a smaller total later.
+    /// The bill for a new total. A program may report its cost only now and then (at the end of a turn): what it has used
+    /// since is priced, until it reports again. What was used stays used, even if a program reports a smaller total later.
     #[must_use]
     pub fn next(&self, usage: &Usage, price: Option<&Price>) -> Self {
         let used = Tokens::of(usage).at_least(&self.used);
@@ -115,7 +115,7 @@ impl Bill {
     }
 }
 
-/// Dollars as millionths; a program's negative amount is none.
+/// Dollars as millionths; a negative amount from a program counts as none.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -1,4 +1,4 @@
-//! How what was spent compares with what may be: the one place that says it in numbers and in words, for every view.
+//! How spending compares with its limits: the only place that puts it in numbers and words, for every view.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ pub enum Level {
     Fine,
     /// 80 % are used.
     Near,
-    /// All is used.
+    /// All of it is used.
     Reached,
 }
 
@@ -109,7 +109,7 @@ impl Standing {
     }
 }
 
-/// An amount in dollars and cents, from millionths. One below a cent is not shown as nothing.
+/// An amount in dollars and cents, from millionths. An amount below a cent is not shown as zero.
 pub fn dollars(micros: u64) -> String {
     let cents = micros.saturating_add(MICROS / 200) / (MICROS / 100);
     match (micros, cents) {

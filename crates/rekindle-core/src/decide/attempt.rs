@@ -1,4 +1,4 @@
-//! The life and the end of an attempt: what its end is put down to, and what becomes of the work it held.
+//! The life and the end of an attempt: the cause of its end, and what becomes of the work it held.
 
 use super::{
     About, OpenStep, Reply, gate, health, hold, review, session, setup, split, steer, strategy, team, unreported,
@@ -59,22 +59,23 @@ pub(super) fn end_if_settled(step: &mut OpenStep<'_>, id: AttemptId) {
         cause = Cause::StoppedByOperator;
     }
     if cause == Cause::ExitedIncomplete {
-        // It asked and left, as it may: that is no failure, however soon the answer came.
+        // It asked and exited, which is allowed: that is not a failure, however soon the answer came.
         let asked =
             attempt.cli_session.asked || in_progress.iter().all(|task| step.state.open_question(task).is_some());
         let found = if asked { Some(Cause::WaitingForInput) } else { unreported::cause(step, id) };
         let Some(found) = found else { return };
         cause = found;
     }
-    // An end without a word is asked about once before it counts.
+    // An end without a report is asked about once before it counts.
     let ended = &step.state.attempts[&id];
-    // Neither does a session that could not be resumed cost an attempt: a fresh agent follows, so this cannot go on for ever.
+    // A session that could not be resumed does not cost an attempt either: a fresh agent follows, so this cannot go on for
+    // ever.
     let in_vain = ended.cli_session.strategy == Strategy::Resume && matches!(cause, Cause::StartFailed { .. });
     let may_count = !in_vain && !strategy::lacks_report(step.state, ended, &cause);
     end(step, id, &cause, may_count);
 }
 
-/// Whether an agent was stopped because the operator ended all that it had: it has completed nothing.
+/// Whether an agent was stopped because the operator ended all of its tasks: it has completed nothing.
 fn ended_by_operator(state: &State, attempt: &Attempt) -> bool {
     let stopped = attempt.stop.as_ref().is_some_and(|stop| stop.cause == Cause::StoppedByOperator);
     let done = |task: &TaskId| state.tasks.get(task).is_some_and(|task| task.state == TaskState::Complete);
@@ -109,7 +110,7 @@ pub(super) fn lost(step: &mut OpenStep<'_>, id: AttemptId, with_host: bool) -> R
     }
     let found = &step.state.attempts[&id];
     let stopped = found.stop.as_ref().map(|stop| stop.cause.clone());
-    // What its stream told before its shim was lost still holds: a limit is met by the next one as well.
+    // What its stream reported before its shim was lost still holds: the next agent would meet the same limit.
     let told = || found.cli_session.failure.as_ref().and_then(crate::activity::Failure::cause);
     let cause = if with_host { Cause::HostLost } else { stopped.or_else(told).unwrap_or(Cause::ShimLost) };
     end_once_proven(step, id, cause, true);
@@ -124,8 +125,8 @@ pub(super) fn not_started(step: &mut OpenStep<'_>, id: AttemptId, reason: String
     Reply::Accepted
 }
 
-/// Ends an attempt whose process is gone or never was. What it claimed, or an operator completed, is proven and merged first; its end
-/// is put down after that.
+/// Ends an attempt whose process is gone or never existed. What it claimed, or an operator completed, is proven and merged
+/// first; its end is recorded after that.
 pub(super) fn end_once_proven(step: &mut OpenStep<'_>, id: AttemptId, cause: Cause, may_count: bool) {
     if step.state.open_tasks(id).iter().any(|task| step.state.tasks[task].is_being_proven()) {
         step.emit_attempt(id, AttemptEvent::StopOrdered { attempt: id, cause, at_once: true });
@@ -135,7 +136,8 @@ pub(super) fn end_once_proven(step: &mut OpenStep<'_>, id: AttemptId, cause: Cau
     }
 }
 
-/// The output of an attempt that has ended cannot be read to its end: that is named before the rest of it is decided.
+/// The output of an attempt that has ended cannot be read to its end: this is recorded before the rest of the attempt is
+/// decided.
 pub(super) fn output_unreadable(step: &mut OpenStep<'_>, id: AttemptId, reason: &str) -> Reply {
     if !step.state.attempts.get(&id).is_some_and(Attempt::is_live) {
         return Reply::Already;
@@ -167,7 +169,7 @@ pub(super) fn silent(step: &mut OpenStep<'_>, id: AttemptId, quiet_ms: u64, evid
     Reply::Accepted
 }
 
-/// What silence means, by where the agent stands.
+/// What silence means, depending on the agent's stage.
 fn hang_cause(state: &State, attempt: &Attempt) -> Cause {
     match stage(state, attempt) {
         SilenceStage::BeforeFirstEvent => Cause::HungBeforeFirstEvent,
@@ -176,7 +178,7 @@ fn hang_cause(state: &State, attempt: &Attempt) -> Cause {
     }
 }
 
-/// Where an agent stands, as far as silence goes.
+/// An agent's stage, as far as silence is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SilenceStage {
     BeforeFirstEvent,
@@ -193,7 +195,7 @@ fn stage(state: &State, attempt: &Attempt) -> SilenceStage {
     }
 }
 
-/// How long an agent may give no sign of life, by where it stands.
+/// How long an agent may be silent, depending on its stage.
 pub fn silence_limit_ms(state: &State, attempt: &Attempt) -> u64 {
     let limits = &state.limits;
     match stage(state, attempt) {
@@ -203,11 +205,11 @@ pub fn silence_limit_ms(state: &State, attempt: &Attempt) -> u64 {
     }
 }
 
-/// How long an agent that waits for its model may go without a byte of the answer; `hang.silence` where that is shorter. Nothing
-/// where it cannot be told that it waits for its model.
+/// How long an agent that waits for its model may go without a byte of the answer, or `hang.silence` if that is shorter.
+/// `None` if it is unknown whether it waits for its model.
 ///
-/// After an attempt that hung the whole `hang.silence` counts: a model that thinks for minutes without a byte is slow, not gone,
-/// and must not use up a task's attempts.
+/// After an attempt that hung, the whole `hang.silence` counts: a model that thinks for minutes without a byte is slow, not
+/// gone, and must not use up a task's attempts.
 pub fn answer_limit_ms(state: &State, attempt: &Attempt) -> Option<u64> {
     let tells_it =
         state.limits.has(&attempt.cli, |traits| traits.shows_calls) && stage(state, attempt) == SilenceStage::AtWork;
@@ -218,9 +220,9 @@ pub fn answer_limit_ms(state: &State, attempt: &Attempt) -> Option<u64> {
     (tells_it && !attempt.tasks.iter().any(hung_before)).then(|| state.limits.silence_ms.min(ANSWER_MS))
 }
 
-/// Orders a stop, unless an equally sharp one stands already.
+/// Orders a stop, unless an equally urgent one was already ordered.
 pub(super) fn order_stop(step: &mut OpenStep<'_>, id: AttemptId, cause: Cause, at_once: bool) {
-    // One whose process is gone has left by itself: an order would only take the place of why it did.
+    // An agent whose process is gone has exited on its own: an order would only hide the real cause.
     let Some(attempt) = step.state.attempts.get(&id).filter(|attempt| attempt.is_live()) else {
         return;
     };
@@ -232,7 +234,7 @@ pub(super) fn order_stop(step: &mut OpenStep<'_>, id: AttemptId, cause: Cause, a
     step.emit_attempt(id, AttemptEvent::StopOrdered { attempt: id, cause, at_once });
 }
 
-/// A stop that was ordered has come to nothing: it is ordered again, without grace.
+/// Repeats a stop that had no effect, this time without grace.
 pub(super) fn repeat_stop(step: &mut OpenStep<'_>, id: AttemptId) {
     let Some(cause) = step.state.attempts.get(&id).and_then(|found| found.stop.as_ref()).map(|stop| stop.cause.clone())
     else {
@@ -315,14 +317,14 @@ pub(super) fn retry_or_end(step: &mut OpenStep<'_>, id: &TaskId, cause: &Cause, 
     split::suggest(step, id);
 }
 
-/// Whether the machine ran out of memory under a task for the first time in a row. That may be anybody's doing and costs
-/// nothing; a task whose next agent meets it again pays, so that this cannot go on for ever.
+/// Whether this is the first time in a row that the machine ran out of memory while the task ran. Anything may have caused
+/// that, so it costs nothing; a task whose next agent meets it again pays, so that this cannot go on for ever.
 fn is_first_want(task: &Task, cause: &Cause) -> bool {
     let machine = Cause::OutOfMemory { cap: None };
     *cause == machine && task.last_cause.as_ref() != Some(&machine)
 }
 
-/// The cause in words, with what to do about it, and with what the last checks said of the claim.
+/// The cause in words, with what to do about it, and with what the last checks said about the claim.
 fn failure_words(step: &OpenStep<'_>, id: &TaskId, cause: &Cause) -> String {
     let task = &step.state.tasks[id];
     let cli = task.last_attempt().and_then(|last| step.state.attempts.get(&last)).map(|last| last.cli.as_str());
@@ -347,7 +349,7 @@ pub(super) fn fail(step: &mut OpenStep<'_>, id: &TaskId, reason: &str, detail: S
     step.emit_task(id, PersonEvent::PersonAlerted { text, choices });
 }
 
-/// Puts a question of rekindle's own down, in the name of the attempt that met the problem.
+/// Records a question that rekindle itself asks, in the name of the attempt that met the problem.
 pub(super) fn ask_person(
     step: &mut OpenStep<'_>,
     id: AttemptId,

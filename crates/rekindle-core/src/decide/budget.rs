@@ -1,5 +1,5 @@
-//! Budgets and quiet hours: when nothing new may start for want of money or by the hour, who is told, and what follows from a
-//! person's answer. Whoever runs continues: a budget never ends an agent.
+//! Budgets and quiet hours: when nothing new may start because of money or the hour, who is told, and what follows from a
+//! person's answer. Running agents continue: a budget never ends an agent.
 
 use super::schedule::ready;
 use super::{About, OpenStep, Reply, operator, session};
@@ -10,10 +10,10 @@ use crate::phone::Via;
 use crate::state::{RunPhase, State};
 use crate::time::Time;
 
-/// A moment after every backoff: what waits for its next attempt is to be started as well.
+/// A moment after every backoff, so that tasks that wait for their next attempt count as ready too.
 const SOME_DAY: Time = Time(i64::MAX);
 
-/// The two budgets that hold for all tasks, in the order in which a person is asked about them.
+/// The two budgets that apply to all tasks, in the order in which a person is asked about them.
 const SHARED: [Scope; 2] = [Scope::Run, Scope::Day];
 
 fn spending<'a>(state: &'a State, scope: Scope, task: Option<&TaskId>) -> Option<&'a Spending> {
@@ -54,7 +54,7 @@ pub(super) fn quiet_until(state: &State) -> Option<Time> {
     state.budget.quiet_until.map(|until| state.clocks.at_wall(until))
 }
 
-/// The calendar was looked at: the day and the quiet hours, where they are news.
+/// Records the day and the quiet hours from the calendar, if they changed.
 pub(super) fn calendar_seen(step: &mut OpenStep<'_>, seen: Calendar) -> Reply {
     let known = (step.state.budget.date.clone(), step.state.budget.quiet_until);
     if known.0 != seen.date {
@@ -68,14 +68,14 @@ pub(super) fn calendar_seen(step: &mut OpenStep<'_>, seen: Calendar) -> Reply {
     Reply::Accepted
 }
 
-/// The end of the quiet hours has come, as it was known.
+/// The known end of the quiet hours has come.
 pub(super) fn quiet_over(step: &mut OpenStep<'_>) {
     if step.state.budget.quiet_until.is_some() && !is_quiet(step.state, step.now) {
         step.emit_run(MachineEvent::QuietEnded {});
     }
 }
 
-/// When the time that runs now passes the next level of a budget.
+/// When the running time passes the next level of a budget.
 pub(super) fn deadlines(state: &State) -> Vec<Time> {
     let budget = &state.limits.budget;
     let shared = SHARED.into_iter().filter_map(|scope| next_level_at(spending(state, scope, None)?, budget.of(scope)));
@@ -98,7 +98,7 @@ fn next_level_at(spending: &Spending, limit: &Allowance) -> Option<Time> {
     Some(since.plus_ms(next.saturating_sub(spending.spent.wall_ms)))
 }
 
-/// Puts down what is newly near or used up, and takes questions back that no longer ask for anything.
+/// Records what is newly near or used up, and withdraws questions that have become pointless.
 pub(super) fn look(step: &mut OpenStep<'_>) {
     withdraw(step);
     if step.state.limits.budget.is_none() {
@@ -139,7 +139,7 @@ fn emit(step: &mut OpenStep<'_>, task: Option<&TaskId>, event: MachineEvent) {
     }
 }
 
-/// Whether a question about a budget that is used up follows at once: then it tells a person all there is.
+/// Whether a question about a used-up budget follows at once: then the question tells a person everything.
 fn asks_now(step: &OpenStep<'_>, scope: Scope, task: Option<&TaskId>) -> bool {
     is_running(step.state)
         && match (scope, task) {
@@ -152,7 +152,7 @@ fn is_running(state: &State) -> bool {
     state.run.as_ref().is_some_and(|run| run.phase == RunPhase::Running)
 }
 
-/// Asks a person where something is to be started and a budget keeps it: about one budget that all share, else about each task.
+/// Asks a person if something could start but a budget prevents it: about one shared budget, else about each task.
 pub(super) fn ask(step: &mut OpenStep<'_>) {
     if step.state.limits.budget.is_none() || !is_running(step.state) {
         return;
@@ -180,14 +180,14 @@ pub(super) fn ask(step: &mut OpenStep<'_>) {
     }
 }
 
-/// Whether nobody is asked about a budget, nor has taken it back. A log that ends inside a step may lack what an answer meant: then a
-/// person is asked again.
+/// Whether no question about a budget is open and nobody has taken it back. A log that ends inside a step may lack the
+/// meaning of an answer: then a person is asked again.
 fn is_silent(state: &State, spending: &Spending) -> bool {
     let is_open = |id| state.questions.get(&id).is_some_and(|question| question.answer.is_none());
     !spending.question.is_some_and(is_open) && !spending.handed_back
 }
 
-/// Puts the question down. The one about a run or a day stands with the task that would be started next.
+/// Records the question. A question about a run or a day is attached to the task that would start next.
 fn put(step: &mut OpenStep<'_>, scope: Scope, task: &TaskId) {
     let own = Some(task).filter(|_| scope == Scope::Task);
     let Some(known) = spending(step.state, scope, own).copied() else { return };
@@ -239,7 +239,7 @@ fn asked_about(state: &State, id: QuestionId) -> Option<(Scope, Option<TaskId>)>
     Some(scope.map_or_else(|| (Scope::Task, Some(question.task.clone())), |scope| (scope, None)))
 }
 
-/// A person answered; nothing where the question is about something else.
+/// Takes a person's answer; `None` if the question is about something else.
 pub(super) fn answered(step: &mut OpenStep<'_>, id: QuestionId, answer: &str, via: Option<Via>) -> Option<Reply> {
     let (scope, task) = asked_about(step.state, id)?;
     let Some(choice) = Choice::of(answer) else {
@@ -251,7 +251,7 @@ pub(super) fn answered(step: &mut OpenStep<'_>, id: QuestionId, answer: &str, vi
     settle(step, id, (answer.to_owned(), via), (scope, task.as_ref(), choice));
     match (choice, &task) {
         (Choice::Stop, Some(task)) => {
-            // It may have ended while nobody answered.
+            // It may have ended while the question was open.
             let _ended = operator::stop(step, task);
         }
         (Choice::Stop, None) => {
@@ -273,8 +273,8 @@ fn settle(
     emit(step, task, MachineEvent::BudgetAnswered(BudgetAnswered { scope, choice, question: Some(id) }));
 }
 
-/// Takes back questions that nobody has to answer any more: the limit was raised in the configuration, the day is over, or nothing is
-/// left to start.
+/// Withdraws questions that no longer need an answer: the limit was raised in the configuration, the day is over, or nothing
+/// is left to start.
 fn withdraw(step: &mut OpenStep<'_>) {
     let open = step.state.questions.iter().filter(|(_, question)| question.is_budget && question.answer.is_none());
     let open: Vec<QuestionId> = open.map(|(id, _)| *id).collect();
@@ -292,7 +292,8 @@ fn withdraw(step: &mut OpenStep<'_>) {
     }
 }
 
-/// A person gives a task that they took back to an agent again, with as much again to spend. Whether it was one.
+/// Gives a task that a person had taken back to an agent again, with its original amount to spend once more. Returns whether
+/// it was such a task.
 pub(super) fn take_up(step: &mut OpenStep<'_>, id: &TaskId) -> bool {
     let handed_back =
         step.state.tasks.get(id).is_some_and(|task| task.spending.handed_back && !task.state.is_terminal());

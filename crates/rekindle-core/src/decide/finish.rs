@@ -1,4 +1,4 @@
-//! When a run is over, paused, or standing still and for what.
+//! When a run is over or paused, or what it waits for.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ pub enum Standstill {
     Time,
     /// Only the reset of an account's limit, or the end of the quiet hours.
     Reset,
-    /// Only a person's answer is missing.
+    /// Only a person's answer.
     Person,
     /// Nothing: everything has ended or can no longer be reached.
     Over,
@@ -70,21 +70,22 @@ pub fn standstill(state: &State) -> Standstill {
             return if later && !at_work { Standstill::Reset } else { Standstill::Time };
         }
     }
-    // The question about credentials may stand with a task that was since left out.
+    // The question about credentials may belong to a task that has been left out since.
     let blocked = state.begun().any(|(_, task)| task.state == TaskState::Blocked);
     let held =
         state.steering.attached.keys().any(|id| state.tasks.get(id).is_some_and(|task| !task.state.is_terminal()));
     if at_work || blocked || waiting().any(refused) {
         return Standstill::Person;
     }
-    // Somebody works on it, and it comes back by itself: to leave now would also miss the end of a program that is gone.
+    // A person is working on it, and it comes back without an order: leaving now would also miss the end of a program that
+    // is gone.
     if held {
         return Standstill::Working;
     }
     if waiting().next().is_some() { Standstill::Time } else { Standstill::Over }
 }
 
-/// Pending tasks behind one that failed, directly or not.
+/// Pending tasks that depend on a failed one, directly or not.
 pub(crate) fn unreachable(state: &State) -> BTreeSet<TaskId> {
     let mut found: BTreeSet<TaskId> = BTreeSet::new();
     let Some(run) = &state.run else { return found };
@@ -126,7 +127,7 @@ pub(super) fn finish_if_over(step: &mut OpenStep<'_>) {
     let busy = step.state.attempts.values().any(|attempt| attempt.phase != AttemptPhase::Ended);
     match phase {
         RunPhase::Pausing(_) if !busy => step.emit_run(RunEvent::RunPaused {}),
-        // What can still be taken back may change how it ends.
+        // Orders that can still be cancelled may change how the run ends.
         RunPhase::Running if !step.state.steering.placed.is_empty() => {}
         RunPhase::Running => match standstill(step.state) {
             Standstill::Over => finish(step),

@@ -10,7 +10,7 @@ use crate::policy;
 use crate::state::{Attempt, Gate, State};
 use crate::time::Time;
 
-/// Whose allowance an `[agents.NAME]` uses up.
+/// The account whose allowance an `[agents.NAME]` uses.
 fn account_of(state: &State, cli: &str) -> String {
     state.limits.traits_of(cli).account.clone()
 }
@@ -28,7 +28,7 @@ pub(super) fn admits(state: &State, cli: &str, now: Time) -> bool {
         return false;
     }
     let since = state.live_attempts().filter(|(id, _)| id.0 > gate.after);
-    // One that waits for a person uses nothing of the account: it must not keep the others from it for as long as nobody answers.
+    // An agent that waits for a person uses nothing of the account: it must not block the others until somebody answers.
     let uses = |(id, attempt): &(AttemptId, &Attempt)| {
         account_of(state, &attempt.cli) == account && !state.waits_for_person(*id)
     };
@@ -39,7 +39,7 @@ fn waits(gate: &Gate, now: Time) -> bool {
     gate.question.is_some() || gate.until.is_some_and(|until| until > now)
 }
 
-/// The `[agents.NAME]` that can take a task now: its own, else the one that stands in for it while its account waits.
+/// The `[agents.NAME]` that can take a task now: its own, else its stand-in while its account waits.
 pub(super) fn cli_now(state: &State, task: &TaskId, now: Time) -> Option<String> {
     let cli = schedule::cli_for(state, task);
     if admits(state, &cli, now) {
@@ -50,7 +50,7 @@ pub(super) fn cli_now(state: &State, task: &TaskId, now: Time) -> Option<String>
     (known && !has_failed(state, task, &cli, &stand_in) && admits(state, &stand_in, now)).then_some(stand_in)
 }
 
-/// The accounts that could carry a task: its own, and that of the one that may stand in for it.
+/// The accounts that could run a task: its own, and that of its stand-in.
 pub(super) fn accounts(state: &State, task: &TaskId) -> Vec<String> {
     let cli = schedule::cli_for(state, task);
     let stand_in = state.limits.traits_of(&cli).fallback.clone();
@@ -60,7 +60,7 @@ pub(super) fn accounts(state: &State, task: &TaskId) -> Vec<String> {
     accounts
 }
 
-/// Whether the one that stands in has failed at a task since its own agent has to wait: it is not tried again, else the task
+/// Whether the stand-in has failed at a task since the task's own agent had to wait: it is not started again, else the task
 /// would use up its attempts while all it needs is time.
 fn has_failed(state: &State, task: &TaskId, cli: &str, stand_in: &str) -> bool {
     let since = state.gates.get(&account_of(state, cli)).map_or(0, |gate| gate.after);
@@ -68,13 +68,13 @@ fn has_failed(state: &State, task: &TaskId, cli: &str, stand_in: &str) -> bool {
     last.and_then(|id| state.attempts.get(&id)).is_some_and(|attempt| attempt.cli == stand_in)
 }
 
-/// Whether a task waits for a reset, with nobody to stand in for its agent.
+/// Whether a task waits for a reset and has no stand-in for its agent.
 pub(super) fn waits_for_reset(state: &State, task: &TaskId, now: Time) -> bool {
     let gate = state.gates.get(&account_of(state, &schedule::cli_for(state, task)));
     gate.is_some_and(|gate| gate.until.is_some_and(|until| until > now)) && cli_now(state, task, now).is_none()
 }
 
-/// Whether a task waits for a person to see to its agent, with nobody to stand in for it.
+/// Whether a task waits for a person to fix its agent and has no stand-in for it.
 pub(super) fn waits_for_person(state: &State, task: &TaskId, now: Time) -> bool {
     let gate = state.gates.get(&account_of(state, &schedule::cli_for(state, task)));
     gate.is_some_and(|gate| gate.question.is_some()) && cli_now(state, task, now).is_none()
@@ -110,7 +110,7 @@ pub(super) fn close_for(step: &mut OpenStep<'_>, id: AttemptId, cause: &Cause, h
             Some(question) => (None, Some(question)),
             None => match ask(step, id, held) {
                 Some(question) => (None, Some(question)),
-                // Nothing waits for it: there is nobody to ask for.
+                // No task waits for it, so there is nothing to ask about.
                 None => return,
             },
         },
@@ -134,7 +134,7 @@ pub(super) fn close_for(step: &mut OpenStep<'_>, id: AttemptId, cause: &Cause, h
         | Cause::StalledNoProgress
         | Cause::StoppedByOperator => return,
     };
-    // A wait that is already longer stands, and so does a question that nobody has answered.
+    // A wait that is already longer stays, and so does an unanswered question.
     let again = same.zip(tries).is_some_and(|(gate, tries)| gate.reset.is_some() && tries.reset <= gate.reset);
     let named = tries.is_some_and(|tries| tries.reset.is_some());
     let longer = |gate: &Gate| gate.limit_until() > until && !(named && is_guess(gate));
@@ -158,8 +158,8 @@ struct GateWait {
     until: Time,
 }
 
-/// Closes the gate of an overloaded provider. What the account waits for besides, the reset of a limit or an answer, is kept beside
-/// it: forgotten, the reset could not follow a wall that is set.
+/// Closes the gate of an overloaded provider. What the account also waits for, the reset of a limit or an answer, is kept
+/// with it: if it were forgotten, the reset could not follow a wall clock that is set.
 fn close_for_overload(step: &mut OpenStep<'_>, id: AttemptId, wait: GateWait, known: Option<Gate>) {
     let question = known.as_ref().and_then(|gate| gate.question);
     let overloaded = Some(wait.until).max(overloaded_until(known.as_ref(), step.now));
@@ -179,32 +179,32 @@ fn close_for_overload(step: &mut OpenStep<'_>, id: AttemptId, wait: GateWait, kn
     step.emit_attempt(id, GateEvent::GateClosed(closed));
 }
 
-/// The wait for an overloaded provider that is not over.
+/// When the current wait for an overloaded provider ends, if there is one.
 pub(super) fn overloaded_until(gate: Option<&Gate>, now: Time) -> Option<Time> {
     gate.and_then(|gate| gate.overloaded_until).filter(|until| *until > now)
 }
 
-/// Whether a gate waits for a limit whose reset nobody has named. A reset that is named takes its place, sooner or later: kept
-/// beside it, the reset would be forgotten, and a wall that is set could not move the wait for it.
+/// Whether a gate waits for a limit whose reset nobody has named. A named reset replaces it, whether sooner or later: if
+/// both were kept, the reset would be forgotten, and setting the wall clock could not move the wait for it.
 pub(super) fn is_guess(gate: &Gate) -> bool {
     gate.probe > 0 && gate.reset.is_none()
 }
 
-/// The probe that a gate waited for, which has met the limit again; none where its account has worked since.
+/// The probe that a gate waited for and that met the limit again; `None` if its account has worked since.
 pub(super) fn tried(gate: Option<&Gate>) -> Option<(Time, u32)> {
     let gate = gate.filter(|gate| gate.allowed == 1)?;
     gate.reset.map(|reset| (reset, gate.probe))
 }
 
-/// Nothing is left to do before an account's allowance is back: the run is paused until then. Whether it was.
+/// Pauses the run until an account's allowance is back, if nothing is left to do before that. Returns whether it was paused.
 ///
 /// A probe that has met the limit again is followed by another so soon that no pause is worth it.
 pub(super) fn pause_for_reset(step: &mut OpenStep<'_>) -> bool {
     let waiting = step.state.gates.values().filter(|gate| waits(gate, step.now));
     let mut resets: Vec<(Time, Option<Time>, u32)> = Vec::new();
     for gate in waiting {
-        // A provider that is overloaded is no pause: it is back within seconds. A limit that is over is none either: such a gate waits
-        // for a person, and a pause until then would end as it begins.
+        // An overloaded provider is not worth a pause: it is back within seconds. Nor is a limit that is over: such a gate
+        // waits for a person, and a pause until then would end as it starts.
         match gate.until.filter(|until| gate.cause == "usage_limit" && *until > step.now) {
             Some(until) if gate.probe <= 1 => resets.push((until, gate.reset, gate.probe)),
             _ => return false,
@@ -215,7 +215,7 @@ pub(super) fn pause_for_reset(step: &mut OpenStep<'_>) -> bool {
     true
 }
 
-/// Asks a person to see to an agent's credentials; the answer opens the gate.
+/// Asks a person to fix an agent's credentials; the answer opens the gate.
 fn ask(step: &mut OpenStep<'_>, id: AttemptId, held: &[TaskId]) -> Option<QuestionId> {
     let task = held.first()?;
     let found = step.state.attempts.get(&id)?;
@@ -224,7 +224,7 @@ fn ask(step: &mut OpenStep<'_>, id: AttemptId, held: &[TaskId]) -> Option<Questi
     attempt::ask_person(step, id, task, text, said)
 }
 
-/// An agent on the account worked: the gate lets more through, and is gone when all are let through.
+/// An agent on the account worked: the gate admits more, and is removed when all are admitted.
 pub(super) fn widen_for(step: &mut OpenStep<'_>, id: AttemptId) {
     let Some(found) = step.state.attempts.get(&id) else { return };
     let account = account_of(step.state, &found.cli);

@@ -37,13 +37,13 @@ pub(super) fn checked(step: &mut OpenStep<'_>, results: Vec<CheckResult>) -> Rep
     Reply::Accepted
 }
 
-/// Says of every health command that failed with a claim where its failure comes from.
+/// Determines, for every health command that failed with a claim, where its failure comes from.
 pub(super) fn classify(state: &State, evidence: &mut Evidence) {
     let baseline = state.health.baseline.as_deref().unwrap_or_default();
     for seen in evidence.health.iter_mut().filter(|seen| !seen.check.passed) {
         let before = baseline.iter().find(|check| check.command == seen.check.command);
         seen.origin = Some(match before {
-            // One that was cut off then, or now, says nothing about who broke what.
+            // A command that was cut off, then or now, says nothing about who broke what.
             Some(before) if before.timed_out || before.code.is_none() && !before.passed => Origin::Uncertain,
             _ if seen.check.timed_out || seen.check.code.is_none() => Origin::Uncertain,
             Some(before) if before.passed => Origin::Introduced,
@@ -103,7 +103,7 @@ fn remediate(step: &mut OpenStep<'_>, failing: &[String]) {
     step.emit(About { attempt: None, task: Some(id), epoch: None }, TaskEvent::TaskAdded(Box::new(added)));
 }
 
-/// A repair that is complete counts from now on: whoever breaks it again introduced that.
+/// A complete repair counts from now on: if a task breaks it again, that task introduced the failure.
 pub(super) fn repaired(step: &mut OpenStep<'_>, id: &TaskId) {
     let task = &step.state.tasks[id];
     let proof = task.evidence.as_ref().filter(|evidence| task.workflow.health && evidence.passed());

@@ -1,8 +1,9 @@
-//! Holds on new starts: a machine that is short of something. Whoever runs continues, no task pays for it, and the run resumes by
-//! itself.
+//! Holds on new starts when the machine is short of something. Running agents continue, no task pays for it, and the run
+//! resumes on its own.
 //!
-//! A hold has two kinds. One that a look at the machine began ends with the next look that finds room. One that a refusal began
-//! ends after a while, because nothing but trying tells: then one thing is begun at a time until one has worked.
+//! There are two kinds of hold. One that started with a check of the machine ends with the next check that finds room. One
+//! that started with a refusal ends after a while, because only trying can tell: then one thing is started at a time until
+//! one has worked.
 
 use super::{OpenStep, Reply, attempt, session};
 use crate::cause::Cause;
@@ -16,19 +17,19 @@ use crate::time::Time;
 /// Wait after the first refusal: a process or a descriptor is often free again in a moment.
 const FIRST_MS: u64 = 1_000;
 
-/// Longest wait between two tries: a machine that was helped continues within a minute.
+/// Longest wait between two retries: a machine that has been fixed continues within a minute.
 const LONGEST_MS: u64 = 60_000;
 
 /// Doublings from the first wait to the longest.
 const DOUBLINGS: u32 = 6;
 
-/// Refusals in a row after which a person is told: one alone may be over before anybody has read of it.
+/// Refusals in a row after which a person is alerted: a single one may be over before anybody has read about it.
 const ALERT_STRIKES: u32 = 2;
 
 /// Shortest time between two alerts about the machine, however often it runs out of something.
 const ALERT_EVERY_MS: u64 = 10 * 60 * 1000;
 
-/// Refusals in a row after which a run that is not to wait is paused when no agent is running.
+/// Refusals in a row after which a run that must not wait is paused if no agent is running.
 const PAUSE_STRIKES: u32 = 4;
 
 pub(super) fn pressure_seen(step: &mut OpenStep<'_>, short: Option<Refusal>) -> Reply {
@@ -67,7 +68,7 @@ pub(super) fn refused(step: &mut OpenStep<'_>, what: Refused, refusal: Refusal) 
     Reply::Accepted
 }
 
-/// Something was refused: starts are held for a while that grows. What is refused during a hold is part of it.
+/// Something was refused: starts are held for a period that grows. What is refused during a hold is part of it.
 pub(super) fn strike(step: &mut OpenStep<'_>, refusal: Refusal) {
     if step.state.held.is_some() {
         return;
@@ -77,7 +78,7 @@ pub(super) fn strike(step: &mut OpenStep<'_>, refusal: Refusal) {
     begin(step, refusal, Some(until));
 }
 
-/// The machine had no memory left and the kernel killed an agent: the next ones are begun one at a time.
+/// The machine had no memory left and the kernel killed an agent: the next agents are started one at a time.
 pub(super) fn out_of_memory(step: &mut OpenStep<'_>, id: AttemptId) {
     let Some(ended) = step.state.attempts.get(&id) else { return };
     let reason = format!("the machine ran out of memory, and the kernel killed `{}`", ended.agent);
@@ -92,7 +93,7 @@ fn begin(step: &mut OpenStep<'_>, Refusal { reason, hint }: Refusal, until: Opti
     step.emit_run(MachineEvent::StartsHeld(Held { reason, hint, until, alerts }));
 }
 
-/// The machine has room, or is tried again.
+/// Ends the hold, because the machine has room or is to be retried.
 pub(super) fn release(step: &mut OpenStep<'_>) {
     if step.state.held.is_none() {
         return;
@@ -104,27 +105,27 @@ pub(super) fn release(step: &mut OpenStep<'_>) {
     }
 }
 
-/// A hold that a refusal began is over: a new coordinator has descriptors and a start of its own, and what was refused may have
-/// gone through.
+/// Ends a hold that started with a refusal: a new coordinator has descriptors of its own and starts afresh, and what was
+/// refused may have succeeded.
 pub(super) fn forget_refusal(step: &mut OpenStep<'_>) {
     if step.state.hold.until.is_some() {
         release(step);
     }
 }
 
-/// When a machine that refused something is tried again.
+/// When a machine that refused something is retried.
 pub(super) fn until(state: &State) -> Option<Time> {
     state.hold.until.filter(|_| state.held.is_some())
 }
 
-/// Whether a hold that leaves no agent running is worth a pause: one that is tried again within a minute is not, unless the run is
-/// not to wait at all.
+/// Whether a hold that leaves no agent running is worth a pause: one that is retried within a minute is not, unless the run
+/// must not wait at all.
 pub(super) fn lasts(state: &State) -> bool {
     let spent = state.limits.no_wait && state.hold.strikes >= PAUSE_STRIKES;
     state.held.is_some() && (state.hold.until.is_none() || spent)
 }
 
-/// How many attempts may be begun now, of so many free places: one after a refusal, until something has worked.
+/// How many attempts may start now, given the free slots: one after a refusal, until something has worked.
 pub(super) fn allowed(state: &State, free: usize) -> usize {
     if state.hold.strikes == 0 {
         return free;

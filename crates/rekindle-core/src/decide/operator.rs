@@ -12,7 +12,7 @@ use crate::input::Order;
 use crate::phone::Via;
 use crate::state::{RunPhase, Task, TaskState, Word};
 
-/// The reasons of a task that an operator has stopped, and of one that it said has failed.
+/// The reasons of a task that an operator has stopped, and of one that the operator has declared failed.
 const STOPPED: &str = WORDS_OF_FAILURE[0];
 const FAILED: &str = WORDS_OF_FAILURE[1];
 
@@ -55,7 +55,7 @@ pub(super) fn ordered(step: &mut OpenStep<'_>, order: Order) -> Reply {
     }
 }
 
-/// The person has taken the result: the same landing twice is one.
+/// The person has taken the result: landing the same result twice counts once.
 fn land(step: &mut OpenStep<'_>, landed: Landed) -> Reply {
     let known = step.state.run.as_ref().and_then(|run| run.landed.as_ref());
     if known == Some(&landed) {
@@ -65,7 +65,8 @@ fn land(step: &mut OpenStep<'_>, landed: Landed) -> Reply {
     Reply::Accepted
 }
 
-/// Something of a run goes. Whoever asks has looked before: here it is made sure that the run has not gone on meanwhile.
+/// Records that something of a run is removed. The caller has checked before: this makes sure that the run has not continued
+/// meanwhile.
 fn clean(step: &mut OpenStep<'_>, cleaned: Cleaned) -> Reply {
     let current = step.state.run.as_ref().filter(|run| cleaned.run.as_ref() == Some(&run.id));
     if let Some(run) = current.filter(|run| !matches!(run.phase, RunPhase::Finished(_))) {
@@ -75,7 +76,7 @@ fn clean(step: &mut OpenStep<'_>, cleaned: Cleaned) -> Reply {
     Reply::Accepted
 }
 
-/// Replaces an agent: a living one is stopped and handed over, a failed task of a dead one is opened again.
+/// Replaces an agent: a living one is stopped and its work handed over, a failed task of a dead one is reopened.
 fn recover(step: &mut OpenStep<'_>, agent: &str) -> Reply {
     let live: Option<AttemptId> =
         step.state.live_attempts().find(|(_, attempt)| attempt.agent.as_str() == agent).map(|(id, _)| id);
@@ -123,7 +124,7 @@ fn skip(step: &mut OpenStep<'_>, id: &TaskId, reason: String) -> Reply {
     Reply::Accepted
 }
 
-/// Gives a task up: its agent is stopped, what waits for it keeps waiting, and only a retry opens it again.
+/// Gives up a task: its agent is stopped, what waits for it keeps waiting, and only a retry reopens it.
 pub(super) fn stop(step: &mut OpenStep<'_>, id: &TaskId) -> Reply {
     let Some(task) = step.state.tasks.get(id) else {
         return unknown(id);
@@ -140,7 +141,7 @@ pub(super) fn stop(step: &mut OpenStep<'_>, id: &TaskId) -> Reply {
     Reply::Accepted
 }
 
-/// A task has failed on the operator's word, whatever its agent or its checks say.
+/// Fails a task on the operator's word, whatever its agent or its checks say.
 fn fail(step: &mut OpenStep<'_>, id: &TaskId, reason: String) -> Reply {
     let Some(task) = step.state.tasks.get(id) else {
         return unknown(id);
@@ -157,7 +158,7 @@ fn fail(step: &mut OpenStep<'_>, id: &TaskId, reason: String) -> Reply {
     }
     skip_parts(step, id);
     if step.state.tasks[id].state.is_terminal() {
-        // It had ended: this is another end, in an epoch of its own.
+        // It had ended: this is a new end, with its own epoch.
         reconcile::reopen(step, id, "given up by the operator".to_owned(), true);
     }
     step.emit_task(id, TaskEvent::WorkflowFailed { reason: FAILED.to_owned(), detail: reason });
@@ -166,7 +167,7 @@ fn fail(step: &mut OpenStep<'_>, id: &TaskId, reason: String) -> Reply {
     Reply::Accepted
 }
 
-/// A whole that ends on the operator's word takes what is open of its parts with it.
+/// Skips the open parts of a whole that ends on the operator's word.
 pub(super) fn skip_parts(step: &mut OpenStep<'_>, id: &TaskId) {
     for part in step.state.tasks[id].workflow.parts.clone() {
         let Some(task) = step.state.tasks.get(&part).filter(|task| !task.state.is_terminal()) else { continue };
@@ -198,12 +199,12 @@ fn complete(step: &mut OpenStep<'_>, id: &TaskId, result: Option<String>) -> Rep
 /// Ends a task as complete on the operator's word.
 pub(super) fn complete_for_operator(step: &mut OpenStep<'_>, id: &TaskId, result: Option<String>) {
     let holder = step.state.tasks[id].holder;
-    // Work that was done apart goes into the run's branch on the operator's word too.
+    // Work in its own worktree is merged into the run's branch on the operator's word too.
     let worked = |(part, task): (&TaskId, &Task)| !task.last_attempts.is_empty() && step.state.root_of(part) == *id;
     let worked = step.state.tasks.iter().any(worked);
     skip_parts(step, id);
     if worked && step.state.limits.worktrees && step.state.tasks[id].state.is_terminal() {
-        // It had ended and is merged now: that is another end, in an epoch of its own.
+        // It had ended and is merged now: that is a new end, with its own epoch.
         reconcile::reopen(step, id, "completed by the operator".to_owned(), true);
     }
     step.emit_task(id, TaskEvent::OperatorCompleted { result: result.clone() });
@@ -216,7 +217,7 @@ pub(super) fn complete_for_operator(step: &mut OpenStep<'_>, id: &TaskId, result
     let merging = step.state.tasks[id].workflow.merging.is_some();
     let lives = |id: &AttemptId| step.state.attempts.get(id).is_some_and(crate::state::Attempt::is_live);
     if let Some(holder) = holder.filter(|id| merging && lives(id)) {
-        // Nobody keeps changing what is being merged.
+        // No agent may keep changing what is being merged.
         attempt::order_stop(step, holder, Cause::StoppedByOperator, false);
     }
     stop_if_idle(step, holder);
@@ -224,7 +225,7 @@ pub(super) fn complete_for_operator(step: &mut OpenStep<'_>, id: &TaskId, result
 
 fn stop_if_idle(step: &mut OpenStep<'_>, holder: Option<AttemptId>) {
     let Some(id) = holder else { return };
-    // One whose process is gone waited only for the checks of what has just been decided without them.
+    // An agent whose process is gone waited only for the checks of what has now been decided without them.
     attempt::end_if_settled(step, id);
     let live = step.state.attempts.get(&id).is_some_and(crate::state::Attempt::is_live);
     if live && step.state.open_tasks(id).is_empty() {
@@ -258,7 +259,7 @@ pub(super) fn reopen_for_operator(step: &mut OpenStep<'_>, id: &TaskId) {
     go_on_after_end(step, false);
 }
 
-/// An order that opens work in a finished run makes the run one that can be continued.
+/// Reopens a finished run if an order gave it open work, so that it can be continued.
 pub(super) fn go_on_after_end(step: &mut OpenStep<'_>, to_prove: bool) {
     let finished = step.state.run.as_ref().is_some_and(|run| matches!(run.phase, RunPhase::Finished(_)));
     if finished && (to_prove || step.state.tasks.values().any(|task| !task.state.is_terminal())) {

@@ -7,7 +7,7 @@ use crate::state::RunPhase;
 
 pub(super) fn ordered(step: &mut OpenStep<'_>, from: PhoneMessage, order: PhoneOrder) -> Reply {
     let word = match order {
-        // An answered question takes no second answer: that is what makes this happen once.
+        // An answered question takes no second answer, so this happens once.
         PhoneOrder::Answer { id, text } => return operator::answer(step, id, text, Some(from.via)),
         PhoneOrder::Pause => PhoneWord::Pause,
         PhoneOrder::Resume => PhoneWord::Resume,
@@ -26,7 +26,7 @@ pub(super) fn ordered(step: &mut OpenStep<'_>, from: PhoneMessage, order: PhoneO
     reply
 }
 
-/// A run is resumed by a coordinator that starts: this one is it, or it never was paused.
+/// A starting coordinator resumes a run: either it was this one, or the run was never paused.
 fn resumed(step: &OpenStep<'_>) -> Reply {
     match step.state.run.as_ref().map(|run| run.phase) {
         Some(RunPhase::Created | RunPhase::Running | RunPhase::Waiting(_)) => Reply::Accepted,

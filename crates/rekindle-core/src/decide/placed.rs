@@ -1,7 +1,7 @@
-//! Orders that a person can take back for a moment: put down, then acted on when the moment is over.
+//! Orders that a person can cancel for a moment: recorded first, then acted on when the moment is over.
 //!
-//! The order itself is durable at once, so neither a view that is closed nor a coordinator that is killed loses it; only its
-//! effect waits.
+//! The order itself is durable at once, so neither closing a view nor killing the coordinator loses it; only its effect
+//! waits.
 
 use super::{OpenStep, Reply, operator};
 use crate::event::PersonEvent;
@@ -9,10 +9,10 @@ use crate::state::{RunPhase, State};
 use crate::steering::{UNDO_MS, Undoable};
 use crate::time::Time;
 
-/// Orders that may wait at once: a person gives them one by one.
+/// Orders that may wait at the same time: a person gives them one by one.
 const PLACED_MAX: usize = 64;
 
-/// Puts an order down that waits for its moment.
+/// Records an order that waits for its moment.
 pub(super) fn place(step: &mut OpenStep<'_>, order: Undoable) -> Reply {
     if let Some((number, _)) = step.state.steering.placed.iter().find(|(_, placed)| placed.order == order) {
         return Reply::Placed(*number);
@@ -24,7 +24,7 @@ pub(super) fn place(step: &mut OpenStep<'_>, order: Undoable) -> Reply {
     if step.state.steering.placed.len() >= PLACED_MAX {
         return operator::ordered(step, order.into());
     }
-    // What would be refused is refused now, while the person looks.
+    // An order that would be refused is refused now, while the person is watching.
     let mut tried = step.state.clone();
     let mut trial = OpenStep { state: &mut tried, now: step.now, events: Vec::new() };
     match operator::ordered(&mut trial, order.clone().into()) {
@@ -41,14 +41,14 @@ pub(super) fn place(step: &mut OpenStep<'_>, order: Undoable) -> Reply {
     Reply::Placed(number)
 }
 
-/// The order that waits with another answer to the same question. The first one would win and the second be lost without a word.
+/// The waiting order with another answer to the same question. The first would win and the second would be lost silently.
 fn other_answer(state: &State, order: &Undoable) -> Option<u64> {
     let Undoable::Answer { id, .. } = order else { return None };
     let same = |placed: &Undoable| matches!(placed, Undoable::Answer { id: other, .. } if other == id);
     state.steering.placed.iter().find(|(_, placed)| same(&placed.order)).map(|(number, _)| *number)
 }
 
-/// Takes an order back, while it has not been acted on.
+/// Cancels an order that has not been acted on.
 pub(super) fn undo(step: &mut OpenStep<'_>, number: u64) -> Reply {
     if !step.state.steering.placed.contains_key(&number) {
         let reason = format!("order {number} cannot be undone: it was carried out or undone already");
@@ -67,13 +67,13 @@ pub(super) fn act_on_due(step: &mut OpenStep<'_>) -> Reply {
     }
     for (number, order) in due {
         step.emit_run(PersonEvent::OrderTaken { number });
-        // One that makes no sense any more was overtaken by what happened meanwhile; the log shows both.
+        // An order that no longer makes sense was overtaken by what happened meanwhile; the log shows both.
         let _overtaken = operator::ordered(step, order.into());
     }
     Reply::Accepted
 }
 
-/// When the next order is acted on. A paused run has nobody to act on it before it continues.
+/// When the next order is acted on. In a paused run no order is acted on before it continues.
 pub(super) fn next_due(state: &State) -> Option<Time> {
     let paused = state.run.as_ref().is_none_or(|run| matches!(run.phase, RunPhase::Paused(_)));
     let due = state.steering.placed.values().map(|placed| placed.due);

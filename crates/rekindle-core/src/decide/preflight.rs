@@ -1,5 +1,5 @@
-//! The pre-flight: before the first agent begins, every check of the plan is tried once in a fresh worktree. One that cannot run
-//! there is a question, because no agent's work would pass it; one that passes already is worth a line.
+//! The pre-flight: before the first agent starts, every check of the plan is run once in a fresh worktree. A check that
+//! cannot run there raises a question, because no agent's work would pass it; a check that passes already is worth a line.
 
 use super::{OpenStep, Reply, session, setup};
 use crate::event::{MachineEvent, PauseReason, PreflightCheck, PreflightSeen};
@@ -9,7 +9,7 @@ use crate::plan::PlanTask;
 use crate::preflight::{self, TryCheck};
 use crate::state::{Preflight, State};
 
-/// Most checks that are tried: more take longer than they save.
+/// Maximum number of checks to run: more would take longer than they save.
 const CHECKS_MAX: usize = 100;
 
 /// Commands that a question names.
@@ -18,13 +18,13 @@ const NAMED_MAX: usize = 5;
 /// The answer that leaves the checks as they are.
 const GO_ON: &str = "go on anyway";
 
-/// Whether the checks are being tried: nothing begins before they are.
+/// Whether the pre-flight is still open: nothing starts before it has ended.
 pub(super) fn is_open(state: &State) -> bool {
     state.preparing.preflight == Preflight::Ordered
 }
 
-/// Orders it at the beginning of a run, and of one that was stopped to mend its checks. In a directory that all share it is not
-/// safe: a check may change files that are not rekindle's.
+/// Orders it at the start of a run, and of a run that was stopped to fix its checks. It is not safe in a shared directory: a
+/// check may change files that are not rekindle's.
 pub(super) fn order(step: &mut OpenStep<'_>) {
     let wanted = step.state.limits.preflight && step.state.limits.worktrees;
     if wanted && !is_open(step.state) && !to_try(step.state).is_empty() {
@@ -84,7 +84,7 @@ pub(super) fn seen(step: &mut OpenStep<'_>, tried: PreflightTried) -> Reply {
     Reply::Accepted
 }
 
-/// A person answered the question about checks: they are tried again, unless it said otherwise.
+/// A person answered the question about checks: the checks are run again, unless the answer says otherwise.
 pub(super) fn answered(step: &mut OpenStep<'_>, answer: &str) {
     let said = |word: &str| answer.trim().eq_ignore_ascii_case(word);
     if said(setup::STOP) {
@@ -94,7 +94,7 @@ pub(super) fn answered(step: &mut OpenStep<'_>, answer: &str) {
     }
 }
 
-/// A run that was stopped to mend its checks tries them again when it resumes.
+/// A run that was stopped to fix its checks runs them again when it resumes.
 pub(super) fn order_again(step: &mut OpenStep<'_>) {
     if step.state.preparing.preflight == Preflight::Again {
         order(step);

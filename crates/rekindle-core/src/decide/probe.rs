@@ -1,5 +1,6 @@
-//! When an account that met its usage limit is tried again: soon after the reset that was named, then ever later, and last after
-//! the whole `usage.grace`. A provider is often ready seconds after its reset; waiting the grace whole would waste minutes.
+//! When an account that met its usage limit is probed again: soon after the named reset, then at growing intervals, and
+//! finally after the whole `usage.grace`. A provider is often ready seconds after its reset; waiting for the whole grace
+//! would waste minutes.
 
 use crate::event::ClockSeen;
 use crate::limits::UsageLimits;
@@ -8,11 +9,11 @@ use crate::time::Time;
 /// How long after the reset the first probes are sent. `usage.grace` is the last of them and bounds the others.
 const STEPS_MS: [u64; 3] = [10_000, 30_000, 120_000];
 
-/// Strikes in a row after which a newly named reset is waited for with the whole grace: a provider that names another reset
+/// Strikes in a row after which the whole grace is waited for after a newly named reset: a provider that names another reset
 /// every time would otherwise be asked every few seconds for ever.
 const TRUSTED_STRIKES: u32 = 10;
 
-/// The next moment at which one agent tries an account again.
+/// The next moment at which one agent probes an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Probe {
     pub(super) at: Time,
@@ -21,8 +22,8 @@ pub(super) struct Probe {
     pub(super) number: u32,
 }
 
-/// As [`next`], for resets that are named by the wall: they are compared with the wall, and the probe is sent by the
-/// coordinator's own clock, which a changed wall does not move.
+/// As [`next`], for resets that are named by the wall clock: they are compared with the wall clock, and the probe is sent by
+/// the coordinator's own clock, which a changed wall clock does not move.
 pub(super) fn by_wall(
     limits: &UsageLimits,
     (now, clocks): (Time, &ClockSeen),
@@ -37,7 +38,7 @@ pub(super) fn by_wall(
 /// The probe after the one `before`, which met the limit again, or the first. `named` is the reset that the limit named this time.
 fn next(limits: &UsageLimits, now: Time, before: Option<(Time, u32)>, named: Option<Time>, strikes: u32) -> Probe {
     if let Some(reset) = named.filter(|reset| *reset > now) {
-        // The reset that is waited for already: its probe has not been sent.
+        // This reset is already being waited for: its probe has not been sent.
         let number = before.filter(|(known, _)| *known == reset).map_or(1, |(_, number)| number.max(1));
         let step = steps(limits.grace_ms).nth(number as usize - 1).filter(|_| strikes <= TRUSTED_STRIKES);
         return Probe { at: reset.plus_ms(step.unwrap_or(limits.grace_ms)), reset: Some(reset), number };
@@ -48,7 +49,7 @@ fn next(limits: &UsageLimits, now: Time, before: Option<(Time, u32)>, named: Opt
         return Probe { at: now.plus_ms(limits.default_wait_ms), reset: None, number: 1 };
     };
     let left = steps(limits.grace_ms).skip(number as usize).map(|step| reset.plus_ms(step)).find(|at| *at > now);
-    // The last step is over: from here on it is tried at the grace's pace, never in a rush.
+    // The last step is over: from here on the interval is the grace, never shorter.
     let at = left.unwrap_or_else(|| now.plus_ms(limits.grace_ms.max(STEPS_MS[0])));
     Probe { at, reset: Some(reset), number: number.saturating_add(1) }
 }

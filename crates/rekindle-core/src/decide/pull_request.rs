@@ -1,5 +1,5 @@
-//! What a pull request means for the run: a change of it is recorded once, and what was said about it becomes rework once, for the
-//! commit that it was said about and for no other.
+//! What a pull request means for the run: a change of it is recorded once, and comments on it become rework once, for the
+//! commit that they are about and for no other.
 
 use std::collections::BTreeMap;
 
@@ -18,18 +18,18 @@ use crate::text;
 /// Characters of a commit that a sentence shows.
 const SHORT_COMMIT: usize = 12;
 
-/// What the agent of a task is told that exists for the feedback alone.
+/// The instructions for a task that exists only for the feedback.
 const TASK_TEXT: &str = "The work of this run is published as a pull request, and its reviewers or its CI ask for changes that belong to no \
     single task. What they said is quoted with this task. Make the changes, as far as they serve the plan's goal, and keep everything else \
     working.";
 
-/// Puts down what became of the pull request. The same twice is one.
+/// Records what became of the pull request. Recording the same twice counts once.
 pub(super) fn change(step: &mut OpenStep<'_>, change: PullRequestChange) -> Reply {
     if let Err(reason) = fit(&change) {
         return Reply::Refused { reason };
     }
     let known = step.state.run.as_ref().and_then(|run| run.pull_request.clone());
-    // A pull request that is merged stays so: what comes late was true before.
+    // A merged pull request stays merged: what arrives late was true before.
     let late = known.as_ref().is_some_and(|known| {
         let same = known.at.id == change.at.id;
         known.stage == PullRequestStage::Merged && same && change.action != PullRequestAction::Answered
@@ -54,7 +54,7 @@ fn fit(change: &PullRequestChange) -> Result<(), String> {
     if named { Ok(()) } else { Err(format!("{:?} is not the number of a pull request", at.id)) }
 }
 
-/// What was said becomes rework: for the task that made what it is about, or for a new one.
+/// Turns feedback into rework: for the task that made what it is about, or for a new one.
 pub(super) fn feedback(step: &mut OpenStep<'_>, feedback: Feedback) -> Reply {
     let Some(known) = step.state.run.as_ref().and_then(|run| run.pull_request.clone()) else {
         return Reply::Refused { reason: "this run has no pull request".to_owned() };
@@ -100,7 +100,7 @@ pub(super) fn feedback(step: &mut OpenStep<'_>, feedback: Feedback) -> Reply {
     Reply::Accepted
 }
 
-/// Only what was said about the commit that the pull request shows now counts.
+/// Only feedback on the commit that the pull request shows now counts.
 fn is_current(known: &KnownPullRequest, feedback: &Feedback) -> Result<(), String> {
     if known.stage != PullRequestStage::Open || known.at.id != feedback.id {
         return Err(format!("{} is not the open pull request of this run", feedback.id));
@@ -124,7 +124,7 @@ fn is_current(known: &KnownPullRequest, feedback: &Feedback) -> Result<(), Strin
     Ok(())
 }
 
-/// The task that a point goes to: complete, and nobody's last word.
+/// The task that a point goes to: it is complete, and not by a person's word.
 fn owner(state: &State, point: &Point) -> Option<TaskId> {
     let id = point.task.as_ref()?;
     let task = state.tasks.get(id)?;
@@ -133,7 +133,7 @@ fn owner(state: &State, point: &Point) -> Option<TaskId> {
     (open && split::whole_that_went_on(state, id).is_none()).then(|| id.clone())
 }
 
-/// A task for what belongs to none: it is proven by every check of the work that stands.
+/// A task for points that belong to no task: it is proven by every check of the completed work.
 fn task_for_all(state: &State, known: &KnownPullRequest) -> Result<Added, String> {
     let id = state.free_task_id().ok_or("no number is free for another task")?;
     let mut accept: Vec<String> = Vec::new();
@@ -170,7 +170,7 @@ fn send_back(step: &mut OpenStep<'_>, known: &KnownPullRequest, id: &TaskId, poi
     step.emit_task(id, ReviewEvent::TaskRework(rework));
 }
 
-/// A point as its agent reads it, behind the fence.
+/// A point in the form that its agent reads, behind the fence.
 fn issue(point: &Point) -> String {
     let by = text::one_line(&point.by, FIELD_MAX_BYTES);
     let place = text::one_line(&point.place, FIELD_MAX_BYTES);

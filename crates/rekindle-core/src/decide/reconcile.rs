@@ -8,7 +8,7 @@ use crate::role::Role;
 use crate::state::{Inspection, RunPhase, State, Task, TaskState};
 use crate::time::Time;
 
-/// The look at the disk between two waves.
+/// The inspection of the disk between two waves.
 pub(super) fn disk_inspected(step: &mut OpenStep<'_>, missing: Vec<(TaskId, Vec<String>)>) -> Reply {
     if step.state.run.as_ref().is_none_or(|run| run.inspection != Inspection::Asked) {
         return Reply::Already;
@@ -18,7 +18,7 @@ pub(super) fn disk_inspected(step: &mut OpenStep<'_>, missing: Vec<(TaskId, Vec<
     Reply::Accepted
 }
 
-/// Something outside was put right, or is waited for: it stands on record.
+/// Records that something outside was fixed, or is being waited for.
 pub(super) fn noted(step: &mut OpenStep<'_>, noted: Noted) -> Reply {
     if step.state.run.is_none() {
         return Reply::Already;
@@ -32,7 +32,7 @@ pub(super) fn noted(step: &mut OpenStep<'_>, noted: Noted) -> Reply {
     Reply::Accepted
 }
 
-/// Complete tasks whose artifacts are gone are open again.
+/// Reopens complete tasks whose artifacts are gone.
 pub(super) fn reopen_missing(step: &mut OpenStep<'_>, missing: Vec<(TaskId, Vec<String>)>) {
     let over = step.state.run.as_ref().is_none_or(|run| matches!(run.phase, RunPhase::Finished(_)));
     for (id, paths) in missing {
@@ -46,12 +46,13 @@ pub(super) fn reopen_missing(step: &mut OpenStep<'_>, missing: Vec<(TaskId, Vec<
     }
 }
 
-/// Whether rekindle may find that a complete task is none. A person's word is final, and what the plan no longer has is nobody's.
+/// Whether rekindle may find that a complete task is not complete. A person's word is final, and tasks that were removed
+/// from the plan are left alone.
 fn may_be_doubted(task: &Task) -> bool {
     task.state == TaskState::Complete && task.workflow.word.is_none() && !task.workflow.removed
 }
 
-/// Completions shortly before a moment that can be looked at again.
+/// Completions shortly before a moment that can be validated again.
 pub(super) fn recent(state: &State, before: Time) -> Vec<TaskId> {
     let from = before.minus_ms(state.limits.validation_window_ms);
     let recent = state.tasks.iter().filter(|(id, task)| {
@@ -64,7 +65,7 @@ pub(super) fn recent(state: &State, before: Time) -> Vec<TaskId> {
     recent.map(|(id, _)| id.clone()).collect()
 }
 
-/// Looks at recent completions again: their checks are run, and an auditor judges them where the plan has one.
+/// Validates recent completions again: their checks are run, and an auditor judges them if the plan has one.
 pub(super) fn validate_recent(step: &mut OpenStep<'_>, before: Time) {
     for id in recent(step.state, before) {
         reopen(step, &id, "completed shortly before the run was interrupted: checked again".to_owned(), false);
@@ -73,7 +74,7 @@ pub(super) fn validate_recent(step: &mut OpenStep<'_>, before: Time) {
     }
 }
 
-/// Opens an ended task again with a new epoch, so that nothing late from before counts.
+/// Reopens an ended task with a new epoch, so that late reports from before do not count.
 pub(super) fn reopen(step: &mut OpenStep<'_>, id: &TaskId, reason: String, reset_attempts: bool) {
     let epoch = Epoch(step.state.tasks[id].epoch.0 + 1);
     let about = super::About { attempt: None, task: Some(id.clone()), epoch: Some(epoch) };

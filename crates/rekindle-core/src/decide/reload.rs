@@ -1,4 +1,4 @@
-//! Changes of the plan by a person: a changed file, a task that is added or edited, and what follows for the work that stands.
+//! Changes of the plan by a person: a changed file, a task that is added or edited, and what follows for the existing work.
 
 use super::{About, OpenStep, Reply, attempt, operator, reconcile, review, split};
 use crate::cause::Cause;
@@ -9,10 +9,10 @@ use crate::plan::{self, Plan, PlanTask};
 use crate::reload;
 use crate::state::{RunPhase, State, TaskState};
 
-/// Why a task is looked at again whose checks were changed.
+/// Why a task whose checks were changed is validated again.
 const PROVEN_ANEW: &str = "its checks, or a task before it, were changed in the plan: proven again";
 
-/// Takes a changed plan over, whole or not at all.
+/// Takes over a changed plan, either completely or not at all.
 pub(super) fn reload(step: &mut OpenStep<'_>, plan: &Plan) -> Reply {
     let difference = match reload::compare(step.state, plan) {
         Ok(difference) => difference,
@@ -26,7 +26,7 @@ pub(super) fn reload(step: &mut OpenStep<'_>, plan: &Plan) -> Reply {
     Reply::Accepted
 }
 
-/// Adds a task. The same task a second time is the first one: an order may be repeated after a lost answer.
+/// Adds a task. Adding the same task again changes nothing: an order may be repeated after a lost answer.
 pub(super) fn add(step: &mut OpenStep<'_>, new: NewTask) -> Reply {
     let task = match planned(step.state, new) {
         Ok(task) => task,
@@ -47,7 +47,8 @@ pub(super) fn add(step: &mut OpenStep<'_>, new: NewTask) -> Reply {
     Reply::Accepted
 }
 
-/// A new task as the plan has it. Of waves it is in the one of its last blocker, else in the one that runs.
+/// A new task in the plan's form. If the plan has waves, it joins the wave of its last blocker, else the one that is
+/// running.
 pub(super) fn planned(state: &State, new: NewTask) -> Result<PlanTask, String> {
     let NewTask { id, title, text, after, accept, artifacts, agent, timeout_ms } = new;
     let waves = after.iter().filter_map(|id| state.plan_task(id)).map(|task| task.wave);
@@ -76,14 +77,14 @@ pub(super) fn planned(state: &State, new: NewTask) -> Result<PlanTask, String> {
     speakable(task)
 }
 
-/// A task in words that a plan can say: what would become a heading or a key of its own in a file is quoted.
+/// A task in words that a plan can contain: what would become a heading or a key of its own in a file is quoted.
 fn speakable(task: PlanTask) -> Result<PlanTask, String> {
     refuse_words(&task)?;
     let body = plan::speakable(&task).ok_or("a plan cannot express this title or these values")?;
     Ok(PlanTask { body, ..task })
 }
 
-/// Refuses what no plan could say.
+/// Refuses words that no plan could contain.
 fn refuse_words(task: &PlanTask) -> Result<(), String> {
     if task.title.is_empty() || task.title.contains(['\n', '\r']) {
         return Err("a task has a title of one line".to_owned());
@@ -136,14 +137,14 @@ pub(super) fn edit(step: &mut OpenStep<'_>, id: &TaskId, edit: TaskEdit) -> Repl
     Reply::Accepted
 }
 
-/// What follows at once, and a finished run that has work again can be continued.
+/// Carries out what follows at once, and reopens a finished run that has work again.
 fn go_on(step: &mut OpenStep<'_>) {
     settle(step);
     let to_prove = step.state.follows.keys().any(|id| may_prove(step.state, id));
     operator::go_on_after_end(step, to_prove);
 }
 
-/// Carries out what follows from changes and needs nobody but rekindle. What is being merged is let through first.
+/// Carries out the consequences of changes that need nobody but rekindle. Merges that are under way finish first.
 pub(super) fn settle(step: &mut OpenStep<'_>) {
     if step.state.follows.is_empty() {
         return;
@@ -152,7 +153,7 @@ pub(super) fn settle(step: &mut OpenStep<'_>) {
     let due = step.state.follows.iter().filter(|(id, follow)| **follow != Follow::Prove && !merging(id));
     let due: Vec<(TaskId, Follow)> = due.map(|(id, follow)| (id.clone(), *follow)).collect();
     for (id, follow) in due {
-        // One may have been settled with the one before it.
+        // It may have been settled together with an earlier one.
         if step.state.follows.get(&id) != Some(&follow) {
             continue;
         }
@@ -165,7 +166,7 @@ pub(super) fn settle(step: &mut OpenStep<'_>) {
     }
 }
 
-/// A task that the plan no longer has is skipped; its work stays where it is.
+/// Skips a task that was removed from the plan; its work stays where it is.
 fn leave(step: &mut OpenStep<'_>, id: &TaskId) {
     let holder = step.state.tasks[id].holder;
     operator::skip_parts(step, id);
@@ -174,7 +175,7 @@ fn leave(step: &mut OpenStep<'_>, id: &TaskId) {
     dismiss(step, holder);
 }
 
-/// A task whose text is another one begins anew.
+/// Starts a task from the beginning, because its text has changed.
 fn redo(step: &mut OpenStep<'_>, id: &TaskId) {
     let holder = step.state.tasks[id].holder;
     operator::skip_parts(step, id);
@@ -183,7 +184,7 @@ fn redo(step: &mut OpenStep<'_>, id: &TaskId) {
     dismiss(step, holder);
 }
 
-/// Stops an agent that works by a text which no longer counts. Nothing is counted against what else it holds.
+/// Stops an agent that works from an outdated text. Nothing is counted against its other tasks.
 fn dismiss(step: &mut OpenStep<'_>, holder: Option<AttemptId>) {
     let Some(id) = holder else { return };
     attempt::end_if_settled(step, id);
@@ -205,7 +206,7 @@ fn close_questions(step: &mut OpenStep<'_>, id: &TaskId) {
     }
 }
 
-/// Whether what stands of a task can be proven again now.
+/// Whether a task's existing work can be proven again now.
 fn may_prove(state: &State, id: &TaskId) -> bool {
     let Some(task) = state.tasks.get(id).filter(|_| state.follows.get(id) == Some(&Follow::Prove)) else {
         return false;
@@ -218,7 +219,8 @@ fn may_prove(state: &State, id: &TaskId) -> bool {
         && state.unmet_blockers(id).is_empty()
 }
 
-/// Proves what stands by the new checks, without an agent: as it claims old completions, rekindle claims this itself.
+/// Proves existing work with the new checks, without an agent: rekindle makes the claim itself, as it does for old
+/// completions.
 pub(super) fn prove(step: &mut OpenStep<'_>) {
     let running = step.state.run.as_ref().is_some_and(|run| run.phase == RunPhase::Running);
     if !running || step.state.follows.is_empty() {

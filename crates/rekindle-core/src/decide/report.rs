@@ -1,4 +1,5 @@
-//! What agents say and what the checks saw. An agent speaks only for its own attempt, and its word alone completes nothing.
+//! What agents report and what the checks found. An agent speaks only for its own attempt, and its word alone completes
+//! nothing.
 
 use super::{About, OpenStep, Reply, attempt, health, review, session, split, stream};
 use crate::cause::Cause;
@@ -44,7 +45,7 @@ pub(super) fn reported(
         Report::Done { task, result } => claim(step, id, &task, channel, result),
         Report::Verdict { task, role, verdict, findings } => {
             let Some(task) = task else { return Reply::Already };
-            // Who repairs does not judge: it says that it is done. Nobody else may say so.
+            // A remediation agent does not judge: it reports that it is done. No other role may do that.
             if role == Role::Remediation && step.state.role_of(&task) == role {
                 return match verdict {
                     Verdict::Pass => claim(step, id, &task, channel, None),
@@ -70,8 +71,8 @@ pub(super) fn reported(
     }
 }
 
-/// A verdict that names no task is on the one that its attempt has; an auditor's word is that of the health auditor where
-/// the attempt is one.
+/// Completes a report: a verdict without a task is about the attempt's own task; an auditor's verdict is the health
+/// auditor's if the attempt has that role.
 fn named(step: &OpenStep<'_>, id: AttemptId, report: Report) -> Report {
     let Report::Verdict { task, role, verdict, findings } = report else { return report };
     let found = step.state.attempts.get(&id);
@@ -83,8 +84,8 @@ fn named(step: &OpenStep<'_>, id: AttemptId, report: Report) -> Report {
     Report::Verdict { task, role, verdict, findings }
 }
 
-/// The task of a claim that this attempt made before and that is with its reviewers now: said again after a lost answer, it is
-/// answered as before.
+/// The task of a claim that this attempt made before and that is now with its reviewers: if the claim is repeated after a
+/// lost answer, it gets the same answer.
 fn handed_on_by(step: &OpenStep<'_>, id: AttemptId, epoch: Epoch, report: &Report) -> Option<TaskId> {
     let Report::Done { task, .. } = report else { return None };
     let held = step.state.tasks.get(task)?;
@@ -100,8 +101,8 @@ fn noted(step: &OpenStep<'_>, id: AttemptId, text: &str) -> bool {
     step.state.notes.iter().rev().take_while(|note| note.time >= found.dispatched_at).any(|note| same(&note))
 }
 
-/// Whether an attempt's own work completed a task that was then opened again only to be verified: who says so again, because the
-/// answer was lost with a coordinator, is told that it is complete.
+/// Whether an attempt's own work completed a task that was then reopened only to be verified: an agent that reports it
+/// again, because the answer was lost with a coordinator, is told that it is complete.
 fn was_completed_by(held: &Task, id: AttemptId, epoch: Epoch) -> bool {
     let verified = held.workflow.validating && held.claim.is_some() || held.state == TaskState::Complete;
     held.epoch != epoch && verified && held.last_attempts.at(Stage::Implement) == Some(id)
@@ -152,7 +153,7 @@ fn may_report(step: &OpenStep<'_>, id: AttemptId, epoch: Epoch, report: &Report)
         if held.epoch != epoch || held.holder != Some(id) {
             return over(format!("task {task} is no longer yours: epoch {epoch} is over"));
         }
-        // Its work is accepted: nothing its agent says of it changes that any more.
+        // Its work is accepted: nothing that its agent says can change that any more.
         if held.workflow.merging.is_some() && !matches!(report, Report::Done { .. }) {
             return Err(Refusal::Already);
         }
@@ -239,7 +240,7 @@ fn ask(
     Reply::Asked(question)
 }
 
-/// The checks of a claim have ended. Only the claim they were run for can be decided by them.
+/// The checks of a claim have ended. They can decide only the claim they were run for.
 pub(super) fn checks_finished(step: &mut OpenStep<'_>, id: &TaskId, epoch: Epoch, mut evidence: Evidence) -> Reply {
     let Some(claim) = step.state.tasks.get(id).and_then(|task| task.claim.clone()) else {
         return Reply::Already;
@@ -248,7 +249,7 @@ pub(super) fn checks_finished(step: &mut OpenStep<'_>, id: &TaskId, epoch: Epoch
         return Reply::Already;
     }
     if claim.outdated {
-        // Its checks were changed while they ran: the new ones decide.
+        // The task's checks were changed while they ran: the new ones decide.
         let Claim { attempt, channel, result, verdict, .. } = claim;
         step.emit_task(id, TaskEvent::TaskClaimed { attempt, channel, result, verdict });
         return Reply::Accepted;
@@ -268,12 +269,12 @@ pub(super) fn checks_finished(step: &mut OpenStep<'_>, id: &TaskId, epoch: Epoch
     Reply::Accepted
 }
 
-/// The next task of a named agent is in progress as soon as the one before it has ended.
+/// Starts the next task of a named agent as soon as the previous one has ended.
 pub(super) fn go_on(step: &mut OpenStep<'_>, id: AttemptId) {
     let Some(found) = step.state.attempts.get(&id) else {
         return;
     };
-    // One whose context is nearly full gets no further task.
+    // An agent whose context is nearly full gets no further task.
     if !found.is_live() || found.stop.is_some() || found.cli_session.preparing.is_some() {
         return;
     }

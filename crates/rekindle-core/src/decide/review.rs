@@ -1,4 +1,4 @@
-//! The way of proven work: to the critic, to the auditor, back to the developer, into the run's branch, to completion.
+//! The path of proven work: to the critic, to the auditor, back to the developer, into the run's branch, to completion.
 
 use super::{OpenStep, Reply, attempt, health, hold, report, unreported};
 use crate::event::{EnvironmentsDiffer, HandedOn, ReviewEvent, TaskEvent};
@@ -13,10 +13,10 @@ use crate::role::Role;
 use crate::state::{Claim, State, Task, Word};
 use crate::text;
 
-/// Longest part of a check's output in the words of a rework; the whole of it stands with the evidence.
+/// Longest part of a check's output in the text of a rework; the evidence has all of it.
 const OUTPUT_MAX_BYTES: usize = 2_000;
 
-/// The work of a task was proven: a reviewer looks at it next, or it is accepted.
+/// A task's work was proven: a reviewer judges it next, or it is accepted.
 pub(super) fn proven(step: &mut OpenStep<'_>, id: &TaskId, result: Option<String>, unproven: bool) {
     match next_stage(step.state, id) {
         Some(stage) => step.emit_task(id, ReviewEvent::TaskHandedOn(HandedOn { stage, result })),
@@ -24,7 +24,7 @@ pub(super) fn proven(step: &mut OpenStep<'_>, id: &TaskId, result: Option<String
     }
 }
 
-/// The stage after the one where a task stands. A part of a task is reviewed with the whole.
+/// The stage after a task's current one. A part of a task is reviewed with the whole.
 fn next_stage(state: &State, id: &TaskId) -> Option<Stage> {
     let way = &state.tasks.get(id)?.workflow;
     let audited = state.reviews(Role::Auditor).then_some(Stage::Audit);
@@ -37,10 +37,11 @@ fn next_stage(state: &State, id: &TaskId) -> Option<Stage> {
     }
 }
 
-/// Accepted work goes into the run's branch where it was done apart, then its task is complete.
+/// Merges accepted work into the run's branch if it was done in its own worktree, then completes its task.
 pub(super) fn accept(step: &mut OpenStep<'_>, id: &TaskId, result: Option<String>, unproven: bool) {
     let way = &step.state.tasks[id].workflow;
-    // What was only looked at again is in the run's branch already; its workspace may hold the next task's work by now.
+    // Work that was only validated again is already in the run's branch; its workspace may contain the next task's work by
+    // now.
     let apart = step.state.limits.worktrees && way.parent.is_none() && !way.validating;
     if apart {
         step.emit_task(id, ReviewEvent::MergeOrdered(Merging { result, unproven }));
@@ -60,7 +61,8 @@ pub(super) fn after_end(step: &mut OpenStep<'_>, id: &TaskId) {
     health::repaired(step, id);
 }
 
-/// Looks at every split task whose parts have ended. Not at the end of its last part: a blocker of its own may be open by then.
+/// Checks every split task whose parts have ended. This is not done at the end of its last part, because a blocker of its
+/// own may be open by then.
 pub(super) fn claim_wholes(step: &mut OpenStep<'_>) {
     let through = |(id, task): &(&TaskId, &Task)| task.waits_for_parts() && step.state.blockers_met(id);
     let wholes: Vec<TaskId> = step.state.begun().filter(through).map(|(id, _)| id.clone()).collect();
@@ -69,7 +71,7 @@ pub(super) fn claim_wholes(step: &mut OpenStep<'_>) {
     }
 }
 
-/// rekindle itself claims a task, to have its checks run: after its last part, or to look at old work again.
+/// rekindle itself claims a task, to have its checks run: after its last part, or to validate old work again.
 pub(super) fn claim_for_itself(step: &mut OpenStep<'_>, id: &TaskId) {
     let task = &step.state.tasks[id];
     let attempt = task.last_attempts.at(Stage::Implement).unwrap_or(AttemptId(0));
@@ -77,7 +79,7 @@ pub(super) fn claim_for_itself(step: &mut OpenStep<'_>, id: &TaskId) {
     step.emit_task(id, TaskEvent::TaskClaimed { attempt, channel: Channel::Own, result, verdict: None });
 }
 
-/// A verdict counts only from the role that may give it, at the stage where it is asked for.
+/// Takes a verdict; it counts only from the role that may give it, at the stage that asks for it.
 pub(super) fn verdict(
     step: &mut OpenStep<'_>,
     id: AttemptId,
@@ -108,7 +110,7 @@ pub(super) fn verdict(
             let result = step.state.tasks[task].result.clone();
             proven(step, task, result, false);
         }
-        // Whatever was said, the checks are run: they tell what the verdict is worth.
+        // Whatever the verdict, the checks are run: they show what it is worth.
         _ => {
             let result = step.state.tasks[task].result.clone();
             step.emit_task(task, TaskEvent::TaskClaimed { attempt: id, channel, result, verdict: Some(decided) });
@@ -122,14 +124,14 @@ fn rework_of(source: ReworkSource, given: GivenVerdict) -> Rework {
     Rework { source, findings: given.findings, context: String::new() }
 }
 
-/// The checks of a claim have ended and its evidence is recorded: what becomes of the task.
+/// Decides what becomes of the task, after the checks of a claim have ended and the evidence is recorded.
 pub(super) fn checked(step: &mut OpenStep<'_>, id: &TaskId, claim: &Claim, evidence: &Evidence, unproven: bool) {
     if let Some((passed, failed)) = review::environments(evidence) {
         step.emit_task(id, ReviewEvent::EnvironmentDisagreement(EnvironmentsDiffer { passed, failed }));
     }
     let validating = step.state.tasks[id].workflow.validating;
     if claim.verdict.is_none() && step.state.tasks[id].workflow.word == Some(Word::Done) {
-        // A person said that it is complete; it was only to be brought together with what others had merged.
+        // A person said that it is complete; it only had to be combined with what others had merged.
         return accept(step, id, claim.result.clone(), unproven || !evidence.passed());
     }
     match (claim.verdict, evidence.passed()) {
@@ -217,7 +219,7 @@ pub(super) fn send_back(step: &mut OpenStep<'_>, id: &TaskId, rework: Rework) {
     let limit = text::counted(limit, "attempt", "attempts");
     let detail = format!("sent back by the {}: {issues}; {} of {limit} used", source_words(&rework), task.attempts);
     if task.workflow.health {
-        // Should a person want another round, it begins with the repair.
+        // If a person wants another round, it starts with the repair.
         step.emit_task(id, ReviewEvent::TaskRework(rework));
         return health::ask_person(step, id, &detail);
     }
@@ -235,7 +237,7 @@ fn source_words(rework: &Rework) -> &'static str {
     }
 }
 
-/// A reviewer failed too often: the critic is bypassed to the auditor, anybody else fails the task.
+/// A reviewer failed too often: the critic is bypassed and the auditor follows; any other role fails the task.
 pub(super) fn reviewer_exhausted(step: &mut OpenStep<'_>, id: &TaskId, role: Role, reason: &str, detail: String) {
     if role == Role::Critic {
         step.emit_task(id, ReviewEvent::CriticBypassed {});
@@ -255,7 +257,7 @@ pub(super) fn merged(step: &mut OpenStep<'_>, id: &TaskId, epoch: crate::ids::Ep
     match outcome {
         MergeOutcome::Merged { commit } => {
             step.emit_task(id, ReviewEvent::WorkMerged { commit });
-            // What may have been refused went through: nothing more is held for it.
+            // The merge that may have been refused has succeeded: nothing more is held for it.
             hold::forget_refusal(step);
             complete(step, id, merging.result, merging.unproven);
         }

@@ -1,4 +1,5 @@
-//! Who works next: free slots go to ready tasks, most useful first; one process per named agent; no two on one artifact.
+//! Which task runs next: free slots go to ready tasks, most useful first; one process per named agent; no two agents on one
+//! artifact.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,14 +68,14 @@ pub(super) fn fill_slots(step: &mut OpenStep<'_>) {
 /// What living attempts occupy: their names and the artifacts of everything on their lists.
 pub(super) struct Occupied {
     agents: BTreeSet<AgentName>,
-    /// Tasks of processes that have not ended, each as the whole it is a part of: nobody looks at work or continues it
-    /// while somebody may still change it.
+    /// Tasks of processes that have not ended, each as the whole that it is a part of: work is neither judged nor continued
+    /// while another process may still change it.
     tasks: BTreeSet<TaskId>,
-    /// With the task that is at them: a task is never in its own way.
+    /// Each with the task that uses it: a task never blocks itself.
     artifacts: BTreeMap<String, TaskId>,
-    /// Workspaces in which a process is.
+    /// Workspaces with a running process.
     workspaces: BTreeSet<String>,
-    /// Workspaces with work of a task that is not through.
+    /// Workspaces with the work of an unfinished task.
     begun: BTreeMap<String, TaskId>,
 }
 
@@ -83,7 +84,7 @@ impl Occupied {
         Self::beside(state, None)
     }
 
-    /// What all others than one attempt occupy.
+    /// What all attempts except one occupy.
     pub(super) fn beside(state: &State, own: Option<AttemptId>) -> Self {
         let mut taken = Self {
             agents: BTreeSet::new(),
@@ -99,8 +100,8 @@ impl Occupied {
         for id in state.steering.attached.keys() {
             taken.leave_to_person(state, id);
         }
-        // What is between two stages, under review or sent back, is not touched by others either.
-        // One that could not continue itself holds nobody up: it may be waiting for just that.
+        // Tasks between two stages, under review or sent back, are not touched by others either. A task that could not
+        // continue itself blocks no other: it may be waiting for exactly that one.
         let validating = validation_open(state);
         let goes_on = |id: &TaskId, task: &Task| {
             task.is_being_proven() || (!validating || task.workflow.validating) && comes_next(state, id)
@@ -120,12 +121,12 @@ impl Occupied {
     fn hold(&mut self, state: &State, id: &TaskId) {
         let artifacts = state.plan_task(id).map(|task| task.artifacts.as_slice()).unwrap_or_default();
         for artifact in artifacts {
-            // Whoever runs comes first; of two that wait for each other's, the first continues.
+            // A running task comes first; of two that wait for each other's artifacts, the first continues.
             self.artifacts.entry(artifact.clone()).or_insert_with(|| id.clone());
         }
     }
 
-    /// Nobody works on what a person holds: not on the task, not in its workspace, and not with its agent's session.
+    /// Reserves what a person holds: no agent works on the task, in its workspace, or with its agent's session.
     fn leave_to_person(&mut self, state: &State, id: &TaskId) {
         self.agents.extend(state.agent_for(id, state.role_of(id)));
         self.hold(state, id);
@@ -163,7 +164,7 @@ impl Occupied {
     }
 }
 
-/// Notes that a wave has begun, which is when the one before it is over.
+/// Notes that a wave has started, which is when the previous one is over.
 fn open_wave(step: &mut OpenStep<'_>) {
     let Some(run) = step.state.run.as_ref() else {
         return;
@@ -187,7 +188,7 @@ fn wave_now(state: &State) -> u32 {
     state.run.as_ref().filter(|run| run.plan.explicit_waves).map_or(u32::MAX, |run| run.wave)
 }
 
-/// Tasks that could begin now, in the order in which they should: what is begun is finished first.
+/// Tasks that could start now, in the order in which they should: started work is finished first.
 pub(super) fn ready(state: &State, now: crate::time::Time) -> impl Iterator<Item = &TaskId> {
     let (open_wave, validating) = (wave_now(state), validation_open(state));
     let planned = move |task: &Task| state.run.as_ref().and_then(|run| run.plan.tasks.get(task.index));
@@ -215,14 +216,14 @@ pub(super) fn ready(state: &State, now: crate::time::Time) -> impl Iterator<Item
     in_order.filter(may_begin).map(|(id, _)| id)
 }
 
-/// Whether nothing that is to be done before a task is open.
+/// Whether everything that comes before a task is finished.
 fn comes_next(state: &State, id: &TaskId) -> bool {
     let later = state.plan_task(id).is_some_and(|planned| planned.wave > wave_now(state));
     !later && state.blockers_met(id)
 }
 
-/// Whether something is being looked at again: that comes before anything new. What waits for a person, for another task or
-/// for its wave holds nobody up: it may be waiting for just those.
+/// Whether something is being validated again: that comes before anything new. A validation that waits for a person, for
+/// another task or for its wave blocks nothing: it may be waiting for exactly those.
 pub(super) fn validation_open(state: &State) -> bool {
     let goes_on = |id: &TaskId, task: &Task| match task.state {
         TaskState::InProgress => true,
@@ -232,7 +233,7 @@ pub(super) fn validation_open(state: &State) -> bool {
     state.begun().any(|(id, task)| task.workflow.validating && goes_on(id, task))
 }
 
-/// Reviewers before auditors before developers: what is begun is finished first.
+/// Reviewers before auditors before developers: started work is finished first.
 fn finish_first(stage: Stage) -> u8 {
     match stage {
         Stage::Review => 0,
@@ -245,7 +246,7 @@ pub(super) fn breaker_open(state: &State, cli: &str, now: crate::time::Time) -> 
     state.breakers.get(cli).and_then(|breaker| breaker.until).is_some_and(|until| until > now)
 }
 
-/// Which `[agents.NAME]` runs a task: its own word, else one named like its agent, else the default.
+/// Which `[agents.NAME]` runs a task: the one that the task names, else one named like its agent, else the default.
 pub(super) fn cli_for(state: &State, id: &TaskId) -> String {
     let role = state.role_of(id);
     let default = || state.limits.roles.get(&role).unwrap_or(&state.limits.default_cli).clone();
@@ -306,18 +307,18 @@ fn dispatch(step: &mut OpenStep<'_>, first: &TaskId, cli: &str, taken: &Occupied
     Some(attempt)
 }
 
-/// The compaction that an attempt prepared for and could not do: whoever takes over continues in its place.
+/// The compaction that an attempt prepared for and could not do: the agent that takes over continues in its place.
 fn prepared_by(state: &State, before: AttemptId) -> Option<u32> {
     let found = state.attempts.get(&before).filter(|found| found.cli_session.preparing.is_some())?;
     let full = matches!(found.cause, Some(Cause::ContextExhausted | Cause::Compacted | Cause::CompactionLoop));
     full.then_some(found.cli_session.compactions + 1)
 }
 
-/// The list a process is given: every open task of its named agent, in the plan's order, whose blockers are complete or
-/// stand earlier in the list, and whose artifacts nobody else is at. A task without a named agent is a list of one.
+/// The task list for a process: every open task of its named agent, in plan order, whose blockers are complete or earlier in
+/// the list, and whose artifacts no other agent is using. A task without a named agent is a list of one.
 fn list_for(state: &State, first: &TaskId, cli: &str, taken: &Occupied) -> Vec<TaskId> {
     let mut list = vec![first.clone()];
-    // Work that is reviewed ends its process: its next task is another one, which takes the session up.
+    // Reviewed work ends its process: the agent's next task gets another process, which resumes the session.
     if state.reviews(Role::Critic) || state.reviews(Role::Auditor) || state.role_of(first).reviews() {
         return list;
     }
@@ -330,7 +331,7 @@ fn list_for(state: &State, first: &TaskId, cli: &str, taken: &Occupied) -> Vec<T
         let free = task.state == TaskState::Pending
             && task.holder.is_none()
             && task.not_before.is_none()
-            // A whole is looked at when its parts have ended, not worked on behind them.
+            // A whole is checked when its parts have ended, not worked on after them.
             && !task.waits_for_parts()
             && !taken.holds_any_of(planned)
             && state.workspace_of(&planned.id) == place;

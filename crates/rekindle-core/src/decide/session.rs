@@ -64,7 +64,7 @@ pub(super) fn coordinator_started(
     Reply::Accepted
 }
 
-/// Attempts that the log has lost keep their numbers: no bundle of theirs is ever taken for a new attempt's.
+/// Keeps the numbers of attempts that the log has lost, so that none of their bundles is ever taken for a new attempt's.
 pub(super) fn attempts_lost(step: &mut OpenStep<'_>, highest: AttemptId) -> Reply {
     let known = AttemptId(step.state.last_attempt);
     if highest <= known {
@@ -74,7 +74,7 @@ pub(super) fn attempts_lost(step: &mut OpenStep<'_>, highest: AttemptId) -> Repl
     Reply::Accepted
 }
 
-/// A paused run continues: what waits for a person is said first, then what was completed just before is looked at again.
+/// Continues a paused run: open questions to a person are announced first, then recent completions are validated again.
 fn resume(step: &mut OpenStep<'_>) {
     let resumes = step.state.run.as_ref().map_or(0, |run| run.resumes);
     let recent = u32::try_from(reconcile::recent(step.state, paused_at(step)).len()).unwrap_or(u32::MAX);
@@ -90,7 +90,7 @@ fn paused_at(step: &OpenStep<'_>) -> Time {
     step.state.run.as_ref().and_then(|run| run.paused_at).unwrap_or(step.state.last_time)
 }
 
-/// A pause that ends by itself is over.
+/// Ends a pause that ends on its own.
 pub(super) fn go_on_by_itself(step: &mut OpenStep<'_>) {
     let waits = step.state.run.as_ref().is_some_and(|run| matches!(run.phase, RunPhase::Waiting(_)));
     if waits {
@@ -100,7 +100,7 @@ pub(super) fn go_on_by_itself(step: &mut OpenStep<'_>) {
     }
 }
 
-/// What was completed just before a pause or a crash is looked at again. While a run waits for a reset it is not: that comes
+/// Validates again what was completed shortly before a pause or a crash. Not while a run waits for a reset: that happens
 /// when it continues.
 fn validate(step: &mut OpenStep<'_>, phase: RunPhase, saved_at: Time) {
     match phase {
@@ -113,7 +113,7 @@ fn validate(step: &mut OpenStep<'_>, phase: RunPhase, saved_at: Time) {
     }
 }
 
-/// Questions that nobody has answered come first after any restart.
+/// Open questions come first after any restart.
 fn ask_again(step: &mut OpenStep<'_>) {
     let open = step.state.questions.iter().filter(|(_, question)| question.answer.is_none());
     let open: Vec<_> = open.map(|(id, question)| (*id, question.task.clone(), question.text.clone())).collect();
@@ -123,7 +123,7 @@ fn ask_again(step: &mut OpenStep<'_>) {
     }
 }
 
-/// The last coordinator did not leave cleanly. Everything it held is settled by what was found, then the run continues.
+/// The last coordinator did not exit cleanly. Everything it held is settled by what was found, then the run continues.
 fn recover(step: &mut OpenStep<'_>, found: Vec<(AttemptId, Found)>, saved_at: Time) {
     let (mut orphaned, mut adopted, mut finished, mut given_back) = (0, 0, 0, 0);
     let mut team = TeamStanding::default();
@@ -172,7 +172,7 @@ fn recover(step: &mut OpenStep<'_>, found: Vec<(AttemptId, Found)>, saved_at: Ti
     }
     mend(step);
     let to_validate = u32::try_from(reconcile::recent(step.state, saved_at).len()).unwrap_or(u32::MAX);
-    // What the lost ones held is handed out again as soon as their output is read.
+    // The tasks of lost attempts are handed out again as soon as their output is read.
     let mut progress = Progress::of(step.state);
     let given_back = u32::try_from(given_back).unwrap_or(u32::MAX).min(progress.in_progress);
     progress.in_progress -= given_back;
@@ -190,8 +190,8 @@ fn recover(step: &mut OpenStep<'_>, found: Vec<(AttemptId, Found)>, saved_at: Ti
     ask_again(step);
 }
 
-/// Takes up whatever a log that ends anywhere left half said: ended attempts whose work was not settled, and living ones that
-/// were never told what to begin with. A whole step is durable at once, so this is a second net.
+/// Completes whatever a log that ends anywhere left half recorded: ended attempts whose work was not settled, and living
+/// ones that were never told what to start with. A whole step is durable at once, so this is a second safety net.
 fn mend(step: &mut OpenStep<'_>) {
     let exited: Vec<AttemptId> = step.state.attempts.keys().copied().collect();
     for id in exited {
@@ -209,7 +209,7 @@ fn mend(step: &mut OpenStep<'_>) {
         .map(|(id, _)| id.clone())
         .collect();
     for task in stranded {
-        // What nobody held was claimed by rekindle itself: it is looked at once more.
+        // A claim without a holder was made by rekindle itself: it is checked once more.
         if step.state.tasks[&task].holder.is_none() {
             review::claim_for_itself(step, &task);
         } else {
@@ -220,7 +220,7 @@ fn mend(step: &mut OpenStep<'_>) {
     reload::settle(step);
 }
 
-/// A log that ends inside a second look at a completion leaves a task open whose attempts are used up: it begins anew.
+/// A log that ends inside a validation of a completion leaves a task open whose attempts are used up: the task starts again.
 fn reopen_spent(step: &mut OpenStep<'_>) {
     let spent = step.state.tasks.iter().filter(|(id, task)| {
         let idle = task.state == TaskState::Pending && task.holder.is_none() && task.workflow.parts.is_empty();
@@ -245,7 +245,7 @@ pub(super) fn note_found(step: &mut OpenStep<'_>, id: AttemptId, event_type: &st
     step.emit_attempt(id, RunEvent::StateReconciled { event_type: event_type.to_owned(), detail: detail.to_owned() });
 }
 
-/// Stops assignments and every agent. A second, sharper order while agents are leaving takes their grace away.
+/// Stops assignments and every agent. A second, more urgent order while agents are stopping takes away their grace period.
 pub(super) fn pause(step: &mut OpenStep<'_>, reason: PauseReason) -> Reply {
     let at_once = reason == PauseReason::Stop;
     let Some(phase) = step.state.run.as_ref().map(|run| run.phase) else {
@@ -268,8 +268,8 @@ pub(super) fn pause(step: &mut OpenStep<'_>, reason: PauseReason) -> Reply {
     Reply::Accepted
 }
 
-/// Asks every agent that can hear it for a checkpoint and stops all others; whoever was asked is stopped when it has answered
-/// or had its time.
+/// Asks every agent that takes messages for a checkpoint and stops all others; an agent that was asked is stopped when it
+/// has answered or had its time.
 pub(super) fn collect_and_stop(step: &mut OpenStep<'_>, at_once: bool) {
     let live: Vec<AttemptId> = step.state.live_attempts().map(|(id, _)| id).collect();
     for id in live {
@@ -285,7 +285,7 @@ pub(super) fn pause_stop_at(state: &State) -> Option<Time> {
     run.paused_at.map(|at| at.plus_ms(stream::CHECKPOINT_MS))
 }
 
-/// An agent saved a checkpoint; in a pause that is what it was kept for.
+/// An agent saved a checkpoint; in a pause it was kept running only for that.
 pub(super) fn checkpoint_saved(step: &mut OpenStep<'_>, id: AttemptId) {
     if step.state.run.as_ref().is_some_and(|run| matches!(run.phase, RunPhase::Pausing(_))) {
         attempt::order_stop(step, id, Cause::StoppedByOperator, false);

@@ -1,5 +1,5 @@
-//! A worktree that could not be set up: the task pays nothing, a person is asked once for all tasks that meet it, and one of them
-//! tries again from time to time. A set-up that works withdraws the question.
+//! A worktree that could not be set up: the task pays nothing, a person is asked once for all tasks that meet it, and one of
+//! them retries from time to time. A set-up that works withdraws the question.
 
 use super::{About, OpenStep, Reply, attempt, session};
 use crate::cause::Cause;
@@ -10,16 +10,16 @@ pub use crate::state::{RETRY, STOP, WITHOUT};
 use crate::state::{RunPhase, State, TaskState};
 use crate::time::Time;
 
-/// Wait before the first try of our own: a registry that was busy answers again in a minute.
+/// Wait before rekindle's own first retry: a registry that was busy answers again in a minute.
 const FIRST_MS: u64 = 60_000;
 
-/// Longest wait between two tries: whoever mends something without answering is noticed within this.
+/// Longest wait between two retries: a fix that is made without an answer is noticed within this time.
 const LONGEST_MS: u64 = 15 * 60_000;
 
 /// Doublings from the first wait to the longest.
 const DOUBLINGS: u32 = 4;
 
-/// A set-up began or ended: it is put on record.
+/// Records that a set-up started or ended.
 pub(super) fn seen(step: &mut OpenStep<'_>, task: &TaskId, seen: SetupSeen) -> Reply {
     if !step.state.tasks.contains_key(task) {
         return Reply::Already;
@@ -37,7 +37,7 @@ pub(super) fn seen(step: &mut OpenStep<'_>, task: &TaskId, seen: SetupSeen) -> R
     Reply::Accepted
 }
 
-/// The worktree of an attempt could not be set up, so that nothing of it was begun.
+/// The worktree of an attempt could not be set up, so the attempt never started.
 pub(super) fn failed(step: &mut OpenStep<'_>, id: AttemptId, task: &TaskId, reason: String) -> Reply {
     if !step.state.attempts.get(&id).is_some_and(crate::state::Attempt::is_live) {
         return Reply::Already;
@@ -63,7 +63,7 @@ fn ask(step: &mut OpenStep<'_>, id: AttemptId, task: &TaskId, reason: &str) -> Q
     put(step, Some(id), task, (text, context, options))
 }
 
-/// Puts a question of rekindle's own down, with numbered options.
+/// Records a question that rekindle itself asks, with numbered options.
 pub(super) fn put(
     step: &mut OpenStep<'_>,
     id: Option<AttemptId>,
@@ -90,10 +90,10 @@ pub(super) fn answered(step: &mut OpenStep<'_>, answer: &str) {
     }
 }
 
-/// A set-up has worked: what was asked about it is over, and whoever waits may try.
+/// A set-up has worked: the question about it is withdrawn, and the tasks that wait may retry.
 pub(super) fn withdraw(step: &mut OpenStep<'_>) {
     let Some(id) = step.state.preparing.setup.as_ref().map(|wait| wait.asked.question) else { return };
-    // A question about a task that ended long ago is no longer known; those that wait for it are.
+    // A question about a task that ended long ago is no longer known; the tasks that wait for it are.
     let asked = step.state.questions.get(&id);
     let (attempt, task) = (asked.map(|question| question.attempt), asked.map(|question| question.task.clone()));
     let about = About { attempt, task, epoch: None };
@@ -101,7 +101,7 @@ pub(super) fn withdraw(step: &mut OpenStep<'_>) {
     step.emit(about, PersonEvent::QuestionAnswered { id, answer, via: None });
 }
 
-/// An agent runs: the set-up that it tried again has worked.
+/// An agent is running: the set-up that it retried has worked.
 pub(super) fn started(step: &mut OpenStep<'_>, id: AttemptId) {
     let retrying = step.state.preparing.setup.as_ref().and_then(|wait| wait.retrying.as_ref());
     let holds = |task: &TaskId| step.state.tasks.get(task).is_some_and(|task| task.holder == Some(id));
@@ -110,7 +110,7 @@ pub(super) fn started(step: &mut OpenStep<'_>, id: AttemptId) {
     }
 }
 
-/// When a set-up that failed is tried again.
+/// When a failed set-up is retried.
 pub(super) fn retry_at(state: &State) -> Option<Time> {
     let running = state.run.as_ref().is_some_and(|run| run.phase == RunPhase::Running);
     state.preparing.setup.as_ref().map(|wait| wait.retry_at).filter(|_| running)
@@ -120,7 +120,7 @@ fn is_open(state: &State, task: &TaskId) -> bool {
     state.tasks.get(task).is_some_and(|task| !task.state.is_terminal())
 }
 
-/// One of the tasks that wait tries it.
+/// Lets one of the waiting tasks retry it.
 pub(super) fn retry(step: &mut OpenStep<'_>) {
     let Some(wait) = &step.state.preparing.setup else { return };
     let waits = |id: &&TaskId| {
@@ -132,11 +132,11 @@ pub(super) fn retry(step: &mut OpenStep<'_>) {
             let again = step.now.plus_ms(LONGEST_MS);
             step.emit_task(&task, MachineEvent::SetupRetried { retry_at: again });
         }
-        // Somebody is trying it.
+        // A task is already retrying it.
         None if wait.retrying.as_ref().is_some_and(|task| is_open(step.state, task)) => {
             step.emit_run(MachineEvent::SetupRetried { retry_at: step.now.plus_ms(LONGEST_MS) });
         }
-        // Nobody needs it any more.
+        // No task needs it any more.
         None => withdraw(step),
     }
 }

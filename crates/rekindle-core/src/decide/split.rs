@@ -15,13 +15,13 @@ const PARTS_MAX: usize = 20;
 /// How deep parts may be split again.
 const DEPTH_MAX: usize = 3;
 
-/// Longest title of a part; all its words stand in its text.
+/// Longest title of a part; its text has all the words.
 const TITLE_MAX_BYTES: usize = 120;
 
 /// Compactions or timeouts on a task after which a split is proposed.
 const TOO_LARGE: u32 = 2;
 
-/// Splits a task, for the agent that is at it or for a person.
+/// Splits a task, for the agent that is working on it or for a person.
 pub(super) fn split(step: &mut OpenStep<'_>, id: &TaskId, by: Option<AttemptId>, subtasks: Vec<String>) -> Reply {
     let Some(task) = step.state.tasks.get(id) else {
         return Reply::Refused { reason: format!("there is no task {id} in this run") };
@@ -53,14 +53,14 @@ pub(super) fn split(step: &mut OpenStep<'_>, id: &TaskId, by: Option<AttemptId>,
     }
     match (by, holder) {
         (Some(by), _) => report::go_on(step, by),
-        // Whoever was at the whole leaves; the parts are handed out anew.
+        // The agent that had the whole exits; the parts are handed out anew.
         (None, Some(holder)) => attempt::order_stop(step, holder, Cause::StoppedByOperator, false),
         (None, None) => {}
     }
     Reply::Accepted
 }
 
-/// The whole that a part belongs to, where it no longer waits for its parts: opening one again would be for nothing.
+/// The whole that a part belongs to, if it no longer waits for its parts: reopening a part would be pointless.
 pub(super) fn whole_that_went_on(state: &State, id: &TaskId) -> Option<TaskId> {
     let whole = state.tasks.get(id)?.workflow.parent.clone()?;
     let task = state.tasks.get(&whole)?;
@@ -135,7 +135,7 @@ fn part_of(
     }
 }
 
-/// A task that was too large again and again should be split: said once, to its next agent and to a person.
+/// Suggests splitting a task that was too large again and again: once, to its next agent and to a person.
 pub(super) fn suggest(step: &mut OpenStep<'_>, id: &TaskId) {
     let task = &step.state.tasks[id];
     if task.workflow.too_large != TOO_LARGE

@@ -1,4 +1,5 @@
-//! A person's messages to agents, and tasks that a person holds: when a message goes to whom, and when a task is given back.
+//! A person's messages to agents, and tasks that a person holds: which agent gets a message and when, and when a task is
+//! given back.
 
 use super::{About, OpenStep, Reply, attempt, stream};
 use crate::cause::Cause;
@@ -8,7 +9,7 @@ use crate::state::{Attempt, AttemptPhase, RunPhase, State, TaskState};
 use crate::steering::{CHANGED_MAX_BYTES, How, PersonProcess, TELL_MAX_BYTES, TELLS_WAITING, TellStage};
 use crate::text;
 
-/// A person has something to say to the agent of a task.
+/// Takes a person's message to the agent of a task.
 pub(super) fn tell(step: &mut OpenStep<'_>, id: &TaskId, words: &str, key: String) -> Reply {
     let refused = |reason: String| Reply::Refused { reason };
     let clean = text::sanitize(words);
@@ -48,7 +49,8 @@ fn put_down(step: &mut OpenStep<'_>, id: &TaskId, text: String, key: String, giv
     step.emit_task(id, PersonEvent::Told { number, text, key, given_back });
 }
 
-/// Sends what waits to agents that take messages while they run: one message at a time each, so that their order is kept.
+/// Sends waiting messages to agents that take messages while they run: one message at a time each, so that their order is
+/// kept.
 pub(super) fn deliver(step: &mut OpenStep<'_>) {
     if step.state.waiting_tells().next().is_none() {
         return;
@@ -66,7 +68,7 @@ pub(super) fn deliver(step: &mut OpenStep<'_>) {
     }
 }
 
-/// Whether a message may go to an attempt now: it runs, listens, and none is on its way to it.
+/// Whether a message may go to an attempt now: it is running, takes messages, and none is on its way to it.
 fn takes(state: &State, id: AttemptId) -> bool {
     let Some(found) = state.attempts.get(&id) else { return false };
     let running = state.run.as_ref().is_some_and(|run| run.phase == RunPhase::Running);
@@ -92,7 +94,8 @@ fn words(number: u64, task: &TaskId, text: &str) -> String {
     )
 }
 
-/// A message was written to a running agent's input. Reminders of rekindle's own are acknowledged too, and change nothing.
+/// A message was written to a running agent's input. Reminders from rekindle itself are acknowledged too, and change
+/// nothing.
 pub(super) fn message_taken(step: &mut OpenStep<'_>, id: AttemptId, number: u32) -> Reply {
     let sent = TellStage::Sent { attempt: id, number };
     let tell = step.state.steering.tells.iter().find(|(_, tell)| tell.stage == sent).map(|(number, _)| *number);
@@ -101,7 +104,7 @@ pub(super) fn message_taken(step: &mut OpenStep<'_>, id: AttemptId, number: u32)
     Reply::Accepted
 }
 
-/// An agent runs: it has what stood in its prompt.
+/// An agent is running: it has received what was in its prompt.
 pub(super) fn prompted(step: &mut OpenStep<'_>, id: AttemptId) {
     let in_prompt = TellStage::InPrompt { attempt: id };
     let tells = step.state.steering.tells.iter().filter(|(_, tell)| tell.stage == in_prompt);
@@ -116,7 +119,7 @@ fn delivered(step: &mut OpenStep<'_>, number: u64, attempt: AttemptId, how: How)
     step.emit(About { attempt: Some(attempt), task, epoch: None }, PersonEvent::TellDelivered { number, attempt, how });
 }
 
-/// A person takes a task into their own hands: whoever works on it is stopped, and nobody else is started.
+/// Gives a task to a person: the agent that is working on it is stopped, and no other is started.
 pub(super) fn attach(step: &mut OpenStep<'_>, id: &TaskId, by: PersonProcess) -> Reply {
     if let Some(held) = step.state.steering.attached.get(id) {
         if held.by == by {
@@ -169,7 +172,7 @@ fn in_the_way(state: &State, id: &TaskId) -> Vec<AttemptId> {
     state.live_attempts().filter(|(_, attempt)| on_it(attempt)).map(|(id, _)| id).collect()
 }
 
-/// A person's program has ended: the task is given back, and whoever continues it is told what changed.
+/// A person's program has ended: the task is given back, and the agent that continues it is told what changed.
 pub(super) fn detach(step: &mut OpenStep<'_>, id: &TaskId, by: &PersonProcess, changed: Vec<String>) -> Reply {
     if step.state.steering.attached.get(id).is_none_or(|held| held.by != *by) {
         return Reply::Already;

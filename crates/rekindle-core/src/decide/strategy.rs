@@ -1,6 +1,6 @@
-//! How a task is taken up again: its agent's own session resumed, a fresh agent with a brief, or an agent of another kind.
+//! How work on a task continues: its agent's own session resumed, a fresh agent with a brief, or an agent of another kind.
 //!
-//! One pure function over what is known of the attempt before, and the reason in words.
+//! One pure function over what is known about the previous attempt, and the reason in words.
 
 use crate::activity::Transcript;
 use crate::cause::Cause;
@@ -13,10 +13,11 @@ use crate::strategy::Strategy;
 /// An attempt that ended this soon after its start, without a report, failed fast.
 pub const FAST_MS: u64 = 60_000;
 
-/// Resumes that may fail fast in a row before a fresh agent is tried.
+/// Resumes that may fail fast in a row before a fresh agent is started.
 pub const FAST_RESUMES: usize = 2;
 
-/// Ends of one session for an overloaded provider, in a row, before a fresh agent is tried: some failures are a conversation's own.
+/// How often in a row a session may end because of an overloaded provider before a fresh agent is started: some failures are
+/// specific to a conversation.
 pub const OVERLOADED_RESUMES: usize = 3;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +34,7 @@ impl Choice {
     }
 }
 
-/// Chooses for a task that `cli` is to take up.
+/// Chooses for a task that `cli` is to continue.
 pub fn choose(state: &State, id: &TaskId, agent: &AgentName, cli: &str) -> Choice {
     let Some(task) = state.tasks.get(id) else {
         return Choice::without_session(Strategy::First, "first attempt".into());
@@ -56,7 +57,7 @@ pub fn choose(state: &State, id: &TaskId, agent: &AgentName, cli: &str) -> Choic
         };
     };
     let Some(cause) = last.cause.as_ref().filter(|cause| **cause != Cause::Completed) else {
-        // Its last agent ended well; what is to be done again was found later.
+        // Its last agent ended well; the reason to repeat it was found later.
         let again = match task.workflow.stage {
             Stage::Implement => "the task was opened again",
             Stage::Review | Stage::Audit => "its work is reviewed again",
@@ -83,8 +84,8 @@ pub fn choose(state: &State, id: &TaskId, agent: &AgentName, cli: &str) -> Choic
     }
 }
 
-/// Whether a session that ended well is taken up again: for work that was sent back, or for the next task of a named agent
-/// whose work is reviewed.
+/// Whether a session that ended well is resumed: for work that was sent back, or for the next task of a named agent whose
+/// work is reviewed.
 fn goes_on(state: &State, task: &Task, agent: &AgentName, cli: &str) -> Option<Choice> {
     let reviewed = state.reviews(Role::Critic) || state.reviews(Role::Auditor);
     let why = match (&task.workflow.rework, task.workflow.stage) {
@@ -107,8 +108,9 @@ fn goes_on(state: &State, task: &Task, agent: &AgentName, cli: &str) -> Option<C
     Some(Choice { strategy: Strategy::Resume, session: Some(session), asks_for_report: false, reason })
 }
 
-/// Whether an attempt ended by itself without any report although its session can be asked for one: that is done once, and does
-/// not count. One that cannot be resumed is not asked, so it counts: else it could end without a word for ever.
+/// Whether an attempt ended on its own without any report although its session can be asked for one: that is done once, and
+/// does not count. A session that cannot be resumed is not asked, so the attempt counts: else it could end without a report
+/// for ever.
 pub fn lacks_report(state: &State, last: &Attempt, cause: &Cause) -> bool {
     let cli_session = &last.cli_session;
     *cause == Cause::ExitedIncomplete
@@ -147,7 +149,7 @@ fn resumable(state: &State, last: &Attempt, cause: &Cause) -> Result<(String, St
         | Cause::HostLost
         | Cause::StoppedByOperator => {}
     }
-    // One that ended before it named its session was to continue this one.
+    // An attempt that ended before it named its session was meant to continue this one.
     let Some(session) = last.cli_session.session.clone().or_else(|| last.cli_session.resumes.clone()) else {
         return Err("its session is not known".to_owned());
     };
@@ -181,7 +183,7 @@ fn overloaded_in_a_row(state: &State, session: &str) -> usize {
     of_session.take_while(|attempt| attempt.cause == Some(Cause::Overloaded)).count()
 }
 
-/// How many of the newest attempts with a session were resumes that ended at once with nothing said.
+/// How many of the newest attempts with a session were resumes that ended at once without saying anything.
 fn fast_resumes(state: &State, session: &str) -> usize {
     let same = |id: &Option<String>| id.as_deref() == Some(session);
     let of_session = state

@@ -1,4 +1,4 @@
-//! What an agent's own stream says of it: its session, its measures, what it forgot, how its turn ended.
+//! What an agent's own stream says about it: its session, its measures, what it forgot, how its turn ended.
 
 use std::borrow::Cow;
 
@@ -14,25 +14,25 @@ use crate::role::Role;
 use crate::state::{Attempt, AttemptPhase, CliSession, State, TaskState};
 use crate::time::Time;
 
-/// How often measures are put down while nothing else depends on them: often enough for a gauge, rarely enough for a log.
+/// How often measures are recorded while nothing else depends on them: often enough for a gauge, rarely enough for a log.
 const MEASURE_EVERY_MS: u64 = 10_000;
 
-/// Two compactions with no more answers of the model between them are a loop.
+/// Two compactions with at most this many answers of the model between them are a loop.
 const LOOP_TURNS: u64 = 4;
 
-/// Calls within which an agent must be seen at its task after a compaction.
+/// Calls within which an agent must be seen working on its task after a compaction.
 const ON_TASK_CALLS: u64 = 10;
 
-/// Time within which it must be.
+/// Time within which it must be seen working on its task.
 const ON_TASK_MS: u64 = 5 * 60 * 1000;
 
-/// Reminders to one attempt: whoever ends its turn more often with work open is replaced.
+/// Reminders to one attempt: an agent that ends its turn more often with open work is replaced.
 const REMINDERS_MAX: u32 = 3;
 
-/// How long an agent has to save a checkpoint before it is handed over for want of context.
+/// How long an agent has to save a checkpoint before its work is handed over for lack of context.
 pub(super) const CHECKPOINT_MS: u64 = 30_000;
 
-/// Sessions, failures and ends of turns that one attempt may tell of: far more than any work takes, few enough for a log.
+/// Sessions, failures and ends of turns that one attempt may report: far more than any work takes, few enough for a log.
 pub(super) const WORDS_MAX: u32 = 1_000;
 
 pub(super) fn streamed(step: &mut OpenStep<'_>, id: AttemptId, event: StreamEvent) -> Reply {
@@ -75,7 +75,7 @@ fn session_known(step: &mut OpenStep<'_>, id: AttemptId, session: String, model:
     let lost = expected.clone();
     step.emit_attempt(id, SessionEvent::AgentSession { attempt: id, session_id: session.clone(), model, expected });
     if let Some(expected) = lost {
-        // It has begun anew with a prompt that was meant for one who remembers.
+        // It started afresh with a prompt that was meant for an agent that remembers.
         let reason = format!("session {expected} should have been resumed, but {session} was started");
         attempt::order_stop(step, id, Cause::StartFailed { reason }, true);
     }
@@ -87,7 +87,7 @@ fn measured(step: &mut OpenStep<'_>, id: AttemptId, measure: Measure) {
     let threshold = step.state.limits.compaction.threshold_percent;
     let low = measure.remaining_percent().is_some_and(|left| left <= threshold);
     let due = known.measured_at.is_none_or(|at| step.now.since_ms(at) >= MEASURE_EVERY_MS);
-    // A budget is exact: what counts for it is put down at once.
+    // A budget is exact: usage that counts for it is recorded at once.
     let counts = step.state.limits.budget.counts_usage() && measure.usage != known.measure.usage;
     if due || low || counts {
         note_measure(step, id, measure);
@@ -100,7 +100,7 @@ fn measured(step: &mut OpenStep<'_>, id: AttemptId, measure: Measure) {
     }
 }
 
-/// Puts down what was measured, where it is news.
+/// Records a measure, if it is news.
 pub(super) fn note_measure(step: &mut OpenStep<'_>, id: AttemptId, measure: Measure) {
     let known = step.state.attempts.get(&id).map(|found| found.cli_session.measure);
     if known.is_some_and(|known| known != measure) {
@@ -108,8 +108,8 @@ pub(super) fn note_measure(step: &mut OpenStep<'_>, id: AttemptId, measure: Meas
     }
 }
 
-/// The context is nearly full. The agent gets no further task and is asked for a checkpoint where it can be; its program then
-/// compacts by itself, or it is handed over.
+/// The context is nearly full. The agent gets no further task and is asked for a checkpoint if it takes messages; its
+/// program then compacts on its own, or its work is handed over.
 fn prepare_compaction(step: &mut OpenStep<'_>, id: AttemptId, context_remaining: u8) {
     let known = cli_session(step.state, id);
     if known.preparing.is_some() || step.state.attempts[&id].stop.is_some() {
@@ -131,7 +131,7 @@ fn prepare_compaction(step: &mut OpenStep<'_>, id: AttemptId, context_remaining:
     }
 }
 
-/// Asks an agent to save a checkpoint because the run is being paused. Whether it can hear it.
+/// Asks an agent to save a checkpoint because the run is being paused. Returns whether it takes messages.
 pub(super) fn ask_for_checkpoint(step: &mut OpenStep<'_>, id: AttemptId) -> bool {
     if !hears(step.state, id) {
         return false;
@@ -150,7 +150,7 @@ pub(super) fn hears(state: &State, id: AttemptId) -> bool {
     at_work && open && traits(state, id).takes_messages && !state.open_tasks(id).is_empty()
 }
 
-/// When an agent that cannot compact is handed over although it did not save a checkpoint.
+/// When the work of an agent that cannot compact is handed over although it did not save a checkpoint.
 pub(super) fn hand_over_at(state: &State, id: AttemptId) -> Option<Time> {
     let found = state.attempts.get(&id)?;
     let since = found.cli_session.preparing?;
@@ -173,14 +173,14 @@ fn compacted(step: &mut OpenStep<'_>, id: AttemptId, automatic: Option<bool>, tu
         }),
     );
     let compaction_number = cli_session(step.state, id).compactions;
-    // One that nobody saw coming is told of only where something follows from it.
+    // A compaction that was not prepared for is reported only if something follows from it.
     if prepared || reloads(compaction_number) {
         compaction_over(step, id, compaction_number);
     }
     if before.is_some_and(|before| turns.saturating_sub(before) <= LOOP_TURNS) {
         return attempt::order_stop(step, id, Cause::CompactionLoop, false);
     }
-    // What its predecessors forgot is not held against it.
+    // What its predecessors forgot does not count against it.
     let before = current.as_ref().map_or(0, |task| step.state.tasks[task].compactions_before);
     if compactions - before >= step.state.limits.compaction.hand_over_after.max(1) {
         return attempt::order_stop(step, id, Cause::Compacted, false);
@@ -197,7 +197,7 @@ fn compacted(step: &mut OpenStep<'_>, id: AttemptId, automatic: Option<bool>, tu
     }
 }
 
-/// What an agent without a hook is told after a compaction: the same notice that a hook puts before the others.
+/// What an agent without a hook is told after a compaction: the same notice that a hook gives to others.
 fn notice(state: &State, id: AttemptId) -> String {
     let Some(mut facts) = brief::facts_from(state, id) else { return String::new() };
     let run = state.run.as_ref().map(|run| run.id.to_string()).unwrap_or_default();
@@ -220,7 +220,7 @@ fn on_task(step: &mut OpenStep<'_>, id: AttemptId) {
     }
 }
 
-/// An agent spoke of its task: whatever it forgot, it is at it.
+/// An agent spoke about its task: whatever it forgot, it is working on it.
 pub(super) fn reported(step: &mut OpenStep<'_>, id: AttemptId) {
     team::answered(step, id);
     if step.state.attempts.get(&id).is_some_and(|found| found.cli_session.astray.is_some()) {
@@ -235,14 +235,15 @@ fn called(step: &mut OpenStep<'_>, id: AttemptId, calls: u64) {
     }
 }
 
-/// When an agent that was compacted must have been seen at its task.
+/// When a compacted agent must have been seen working on its task.
 pub(super) fn astray_at(state: &State, id: AttemptId) -> Option<Time> {
     let found = state.attempts.get(&id)?;
     let astray = found.cli_session.astray.filter(|_| !state.open_tasks(id).is_empty());
     astray.map(|astray| astray.since.plus_ms(ON_TASK_MS))
 }
 
-/// Not seen at its task since a compaction: it is told once more where it can be, then handed over.
+/// The agent has not been seen working on its task since a compaction: it is told once more if it takes messages, then its
+/// work is handed over.
 pub(super) fn lost_its_thread(step: &mut OpenStep<'_>, id: AttemptId) {
     let Some(astray) = cli_session(step.state, id).astray else { return };
     if step.state.attempts[&id].stop.is_some() {
@@ -254,8 +255,9 @@ pub(super) fn lost_its_thread(step: &mut OpenStep<'_>, id: AttemptId) {
     remind(step, id, "You have not been seen at your task since your context was compacted.");
 }
 
-/// An agent loops. The first time it is told where it listens; the second time without a report in between it is
-/// stopped, and a fresh agent is told what did not work. The message does not quote what a tool printed: that is no word of ours.
+/// An agent loops. The first time it is told, if it takes messages; the second time without a report in between it is
+/// stopped, and a fresh agent is told what did not work. The message does not quote what a tool printed, because those are
+/// not our words.
 fn stalled(step: &mut OpenStep<'_>, id: AttemptId, times: u32, words: &str, printed: &str) {
     if step.state.attempts[&id].stop.is_some() {
         return;
@@ -286,13 +288,13 @@ fn failed(step: &mut OpenStep<'_>, id: AttemptId, failure: Failure) {
     }
 }
 
-/// An agent ended its turn. One that waits for messages is told what is still open, once, and else let go.
+/// An agent ended its turn. If it waits for messages it is told once what is still open, otherwise it is let go.
 fn turn_ended(step: &mut OpenStep<'_>, id: AttemptId, ok: bool) {
     step.emit_attempt(id, SessionEvent::TurnEnded { attempt: id, ok });
     after_turn(step, id);
 }
 
-/// What follows when an agent's turn is over and nothing of it is being proven.
+/// What follows when an agent's turn is over and none of its claims is being proven.
 pub(super) fn after_turn(step: &mut OpenStep<'_>, id: AttemptId) {
     let Some(found) = step.state.attempts.get(&id) else { return };
     let known = &found.cli_session;
@@ -350,7 +352,7 @@ fn remind(step: &mut OpenStep<'_>, id: AttemptId, why: &str) {
     tell(step, id, what, true);
 }
 
-/// Puts a message for a running agent down; it is delivered once this is durable.
+/// Records a message for a running agent; it is delivered once this is durable.
 pub(super) fn tell(step: &mut OpenStep<'_>, id: AttemptId, text: String, reminder: bool) {
     let number = cli_session(step.state, id).told.last().map_or(1, |told| told.number + 1);
     step.emit_attempt(id, SessionEvent::AgentTold { attempt: id, number, text, reminder, tell: None });
@@ -362,7 +364,7 @@ pub(super) fn carry(step: &mut OpenStep<'_>, id: AttemptId, text: String, tell: 
     step.emit_attempt(id, SessionEvent::AgentTold { attempt: id, number, text, reminder: false, tell: Some(tell) });
 }
 
-/// Tells an agent that still works what a person answered.
+/// Tells a running agent what a person answered.
 pub(super) fn answered(step: &mut OpenStep<'_>, id: AttemptId, question: &str, answer: &str) {
     let Some(found) = step.state.attempts.get(&id) else { return };
     let hears = found.is_live() && found.stop.is_none() && !found.cli_session.input_closed;
@@ -371,7 +373,7 @@ pub(super) fn answered(step: &mut OpenStep<'_>, id: AttemptId, question: &str, a
     }
 }
 
-/// What an agent that has ended left of its own session, and its last measures.
+/// Records what an agent that has ended left of its own session, and its last measures.
 pub(super) fn session_closed(
     step: &mut OpenStep<'_>,
     id: AttemptId,

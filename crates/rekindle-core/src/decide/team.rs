@@ -1,5 +1,5 @@
-//! The agents as a team: who does not answer after a restart is asked once before it is replaced, and who is idle gets the
-//! next task of its name instead of a new process.
+//! The agents as a team: an agent that does not answer after a restart is asked once before it is replaced, and an idle
+//! agent gets the next task of its name instead of a new process.
 
 use super::schedule::{Occupied, ready};
 use super::{About, OpenStep, budget, gate, health, report, stream, usage};
@@ -26,8 +26,8 @@ pub(super) fn standing(state: &State) -> TeamStanding {
     team
 }
 
-/// Whether an agent that shows nothing is asked before it counts as hung: one that was taken over after a restart and takes
-/// messages, once. The evidence is still looked at: whoever shows something is not asked about again.
+/// Whether a silent agent is asked before it counts as hung: only one that was taken over after a restart and takes
+/// messages, and only once. The evidence is still checked: an agent that shows something is not asked again.
 pub(super) fn asks_first(step: &mut OpenStep<'_>, id: AttemptId) -> bool {
     let Some(found) = step.state.attempts.get(&id) else { return false };
     if let Some(asked) = found.cli_session.status_asked {
@@ -43,7 +43,7 @@ pub(super) fn asks_first(step: &mut OpenStep<'_>, id: AttemptId) -> bool {
     true
 }
 
-/// An agent that was asked how it stands showed that it is there.
+/// An agent that was asked for its status showed that it is there.
 pub(super) fn answered(step: &mut OpenStep<'_>, id: AttemptId) {
     if step.state.attempts.get(&id).is_some_and(|found| found.cli_session.status_asked.is_some()) {
         step.emit_attempt(id, SessionEvent::StatusAnswered { attempt: id });
@@ -58,7 +58,7 @@ pub(super) fn use_idle(step: &mut OpenStep<'_>) {
     }
 }
 
-/// Gives an idle agent the next ready task of its name by a message. Whether it did.
+/// Gives an idle agent the next ready task of its name by a message. Returns whether it did.
 pub(super) fn hand_next(step: &mut OpenStep<'_>, id: AttemptId) -> bool {
     let Some(task) = next_for(step.state, id, step.now) else { return false };
     let Some(text) = step.state.plan_task(&task).map(words) else { return false };
@@ -88,7 +88,7 @@ fn next_for(state: &State, id: AttemptId, now: Time) -> Option<TaskId> {
         };
         let open = &state.tasks[task];
         let untouched = open.tries() == 0 && open.last_cause.is_none() && open.workflow.rework.is_none();
-        // Its word counts only for what was never handed to a later one.
+        // Its reports count only for tasks that were never handed to a later attempt.
         untouched
             && budget::admits_task(state, task, now)
             && !planned.done

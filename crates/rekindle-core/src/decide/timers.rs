@@ -1,4 +1,4 @@
-//! Every timer by name. Deadlines are derived from the state, so a restart forgets none of them.
+//! Every timer by name. Deadlines are derived from the state, so a restart loses none of them.
 
 use std::collections::BTreeSet;
 
@@ -22,27 +22,27 @@ enum Timer {
     TaskTimeout(AttemptId),
     /// An agent has lingered too long after its last task.
     AfterResult(AttemptId),
-    /// An agent was not seen at its task since a compaction.
+    /// An agent has not been seen working on its task since a compaction.
     Astray(AttemptId),
     /// An agent without context has had its time to save a checkpoint.
     HandOver(AttemptId),
-    /// A stop that was ordered has not come to an end.
+    /// An ordered stop has not completed.
     StopOverdue(AttemptId),
     /// A run that waits for its allowance continues.
     Resume,
-    /// A machine that refused something is tried again.
+    /// A machine that refused something is retried.
     TryMachine,
-    /// A set-up that failed is tried again.
+    /// A failed set-up is retried.
     RetrySetUp,
     /// An agent of a run that is being paused has had its time to save a checkpoint.
     PauseStop(AttemptId),
-    /// An order that could be taken back is acted on.
+    /// An order that could be cancelled takes effect.
     ActOnOrders,
-    /// The time that agents run passes a level of a budget; it is looked at with every decision.
+    /// The running time of agents passes a level of a budget; this is checked with every decision.
     BudgetTime,
     /// The quiet hours end.
     QuietOver,
-    /// A backoff or a breaker is over; scheduling looks again.
+    /// A backoff or a breaker is over; scheduling runs again.
     MayStart,
 }
 
@@ -112,7 +112,7 @@ fn time_out(step: &mut OpenStep<'_>, id: AttemptId) {
         return;
     };
     let role = found.role;
-    // Of several tasks under way, the one that is over its time: each may have a limit that the plan gave it.
+    // If several tasks are in progress, the one that is over its time: each may have its own limit from the plan.
     let over = |task: &crate::ids::TaskId| task_deadline(step.state, id, task).is_some_and(|at| at <= step.now);
     let task = step.state.open_tasks(id).into_iter().find(over);
     let timeout_ms = task.map_or(0, |task| timeout_ms(step.state, id, &task));
@@ -146,7 +146,7 @@ fn attempt_deadlines(state: &State, id: AttemptId) -> Vec<(Time, Timer)> {
     let limits = &state.limits;
     if let Some(stop) = &found.stop {
         let ladder = limits.stop_grace_ms * 2 + STOP_MARGIN_MS;
-        // Whoever should have taken the order may not have been there to take it: it is given again, ever more rarely.
+        // The recipient of the order may not have been there to take it: it is repeated, at growing intervals.
         let so_far = stop.repeated_at.since_ms(stop.ordered_at).min(STOP_REPEAT_MAX_MS);
         return vec![(stop.repeated_at.plus_ms(ladder.max(so_far)), Timer::StopOverdue(id))];
     }
@@ -161,7 +161,7 @@ fn attempt_deadlines(state: &State, id: AttemptId) -> Vec<(Time, Timer)> {
     all
 }
 
-/// When a task in progress is over its time; not while it waits for a person or its claim is being proven.
+/// When a task in progress exceeds its time; `None` while it waits for a person or its claim is being proven.
 fn task_deadline(state: &State, id: AttemptId, task_id: &crate::ids::TaskId) -> Option<Time> {
     let task = state.tasks.get(task_id)?;
     let waits = task.is_being_proven() || state.open_question(task_id).is_some();
@@ -173,7 +173,7 @@ fn task_deadline(state: &State, id: AttemptId, task_id: &crate::ids::TaskId) -> 
 
 fn timeout_ms(state: &State, id: AttemptId, task: &crate::ids::TaskId) -> u64 {
     let role = state.attempts.get(&id).map_or_else(Default::default, |attempt| attempt.role);
-    // The task's own time is its developer's; a reviewer has that of its role.
+    // The task's own timeout is for its developer; a reviewer has that of its role.
     let own = state.plan_task(task).and_then(|task| task.timeout_ms).filter(|_| !role.reviews());
     own.unwrap_or_else(|| state.limits.timeout_for(role))
 }

@@ -1,22 +1,22 @@
-//! What of the schedule a reader needs to know whose turn it is. It decides nothing: it lets views see what `schedule`, `gate` and
-//! `health` go by.
+//! The part of the schedule that tells a reader which task is next. It decides nothing: it lets views see what `schedule`,
+//! `gate` and `health` decide by.
 
 use super::{gate, health, preflight, schedule};
 use crate::ids::TaskId;
 use crate::state::State;
 use crate::time::Time;
 
-/// Whether the plan's health commands have to say something before anything begins.
+/// Whether the plan's health commands must report before anything starts.
 pub fn waits_for_health(state: &State) -> bool {
     health::baseline_missing(state)
 }
 
-/// Whether the checks of the plan are tried before anything begins.
+/// Whether the checks of the plan are run before anything starts.
 pub fn waits_for_preflight(state: &State) -> bool {
     preflight::is_open(state)
 }
 
-/// Whether recent completions are looked at again before anything new begins.
+/// Whether recent completions are validated again before anything new starts.
 pub fn waits_for_validation(state: &State) -> bool {
     schedule::validation_open(state)
 }

@@ -1,5 +1,5 @@
-//! Work that its agent left without a report, by its own choice: rekindle looks at it itself. Checks that failed before and pass
-//! now prove it; where they cannot tell, a person is asked, and so is one when the agent keeps ending in a question.
+//! Work that its agent chose to leave without a report: rekindle checks it itself. Checks that failed before and pass now
+//! prove it; if they cannot tell, a person is asked, and also if the agent keeps ending in a question.
 
 use super::stream::WORDS_MAX;
 use super::{OpenStep, Reply, review, strategy};
@@ -11,11 +11,11 @@ use crate::report::{Baseline, Channel};
 use crate::role::Role;
 use crate::state::{Attempt, Claim, State, TaskState};
 
-/// The answer that takes work as it is.
+/// The answer that accepts work as it is.
 const DONE: &str = "done";
 
-/// What the end of an attempt is put down to whose process ended with code 0 although a task of it is open; nothing while its
-/// checks are run first.
+/// The cause of an attempt whose process ended with code 0 although one of its tasks is open; `None` while its checks are
+/// run first.
 pub(super) fn cause(step: &mut OpenStep<'_>, id: AttemptId) -> Option<Cause> {
     let Some(found) = step.state.attempts.get(&id) else { return Some(Cause::ExitedIncomplete) };
     if !by_its_own_choice(found) || strategy::lacks_report(step.state, found, &Cause::ExitedIncomplete) {
@@ -50,13 +50,14 @@ pub(super) fn cause(step: &mut OpenStep<'_>, id: AttemptId) -> Option<Cause> {
     }
 }
 
-/// An agent that ended its turn itself, and well. A crash, a stop or a failure of its program is none of its choices.
+/// Whether an agent ended its turn itself, and well. A crash, a stop or a failure of its program is not its choice.
 fn by_its_own_choice(found: &Attempt) -> bool {
     let exited_well = found.exit.as_ref().is_some_and(|exit| exit.code == Some(0) && exit.start_error.is_none());
     exited_well && found.stop.is_none() && found.cli_session.failure.is_none() && !found.cli_session.turn_failed
 }
 
-/// Whether a look can show that a task is done. One without checks whose agent said itself that work is left is not.
+/// Whether checking can show that a task is complete. It cannot for a task without checks whose agent itself said that work
+/// is left.
 fn may_be_done(state: &State, id: AttemptId, task: &TaskId) -> bool {
     let provable = state.plan_task(task).is_some_and(|planned| !planned.is_unproven());
     provable || !state.attempts[&id].cli_session.leaves_work
@@ -66,14 +67,14 @@ fn words_of(state: &State, id: AttemptId) -> Option<String> {
     state.attempts.get(&id).map(|found| found.cli_session.last_words.clone()).filter(|words| !words.is_empty())
 }
 
-/// The checks of such work passed: it is taken where one of them failed before, and else a person is asked.
+/// The checks of such work passed: it is accepted if one of them failed before, otherwise a person is asked.
 pub(super) fn passed(step: &mut OpenStep<'_>, id: &TaskId, claim: &Claim, unproven: bool) {
     let task = &step.state.tasks[id];
     let baseline = task.workflow.baseline.clone().unwrap_or_else(|| Baseline {
         failed: None,
         unknown: Some("they were not run before the work began".to_owned()),
     });
-    // Work whose agent asks for more is not taken behind the person's back.
+    // Work whose agent asks for more is not accepted behind the person's back.
     let question = claim.result.as_deref().is_some_and(last_words::ends_in_question);
     let leaves_work = step.state.attempts.get(&claim.attempt).is_some_and(|found| found.cli_session.leaves_work);
     match &baseline.failed {
@@ -101,8 +102,8 @@ pub(super) fn passed(step: &mut OpenStep<'_>, id: &TaskId, claim: &Claim, unprov
     }
 }
 
-/// Whether an attempt ended in a question: with its program's own tool for one, or in two turns in a row, whether the second was
-/// its own or the last of the attempt before it.
+/// Whether an attempt ended in a question: with its program's own tool for one, or in two turns in a row, both its own or
+/// one of them the last turn of the previous attempt.
 fn asks(state: &State, id: AttemptId) -> bool {
     let Some(found) = state.attempts.get(&id) else { return false };
     if found.cli_session.asks {
@@ -129,14 +130,15 @@ fn ask(step: &mut OpenStep<'_>, id: AttemptId, task: &TaskId, text: String, cont
     step.emit_task(task, PersonEvent::PersonAlerted { text: alert, choices });
 }
 
-/// A person answered: `done` to such a question takes the work, once its checks pass. Whether that was so.
+/// Takes a person's answer: `done` to such a question accepts the work, once its checks pass. Returns whether that was the
+/// case.
 pub(super) fn answered(step: &mut OpenStep<'_>, question: QuestionId, answer: &str) -> bool {
     let Some(asked) = step.state.questions.get(&question) else { return false };
     let (id, attempt) = (asked.task.clone(), asked.attempt);
     let done = asked.takes_work && answer.trim().eq_ignore_ascii_case(DONE);
     let free = step.state.tasks.get(&id).is_some_and(|task| {
         let here = task.holder.is_none() || task.holder == Some(attempt);
-        // Split since then: its parts are to be done, and the whole is looked at when they have ended.
+        // It has been split since: its parts must be done, and the whole is checked when they have ended.
         let split = !task.workflow.parts.is_empty() && !step.state.blockers_met(&id);
         here && !split && !task.state.is_terminal() && !task.is_being_proven()
     });
@@ -157,7 +159,7 @@ pub(super) fn limit_reason(step: &OpenStep<'_>, id: &TaskId, role: Role, cause: 
     if check_fails { "check_never_passed".to_owned() } else { "attempts_used".to_owned() }
 }
 
-/// What a task's checks said before anybody worked on it. Only the attempt that holds it can tell, and only once.
+/// Records what a task's checks said before any work on it. Only the attempt that holds it can report this, and only once.
 pub(super) fn baseline_seen(step: &mut OpenStep<'_>, id: AttemptId, task: &TaskId, baseline: Baseline) -> Reply {
     let wanted =
         step.state.tasks.get(task).is_some_and(|held| held.holder == Some(id) && held.workflow.baseline.is_none());
@@ -168,7 +170,7 @@ pub(super) fn baseline_seen(step: &mut OpenStep<'_>, id: AttemptId, task: &TaskI
     Reply::Already
 }
 
-/// What an agent said last, where it is news.
+/// Records what an agent said last, if it is news.
 pub(super) fn said(step: &mut OpenStep<'_>, said: AgentSaid) -> Reply {
     let Some(found) = step.state.attempts.get(&said.attempt).filter(|found| found.is_live()) else {
         return Reply::Already;

@@ -1,4 +1,4 @@
-//! The allowance as the user's own command tells it, and the pauses that end by themselves.
+//! The allowance as reported by the user's own command, and the pauses that end on their own.
 
 use super::probe::{self, Probe};
 use super::{About, OpenStep, Reply, gate, session};
@@ -15,7 +15,7 @@ const FRESH_MS: u64 = 60_000;
 /// Jitter beyond a wait, as a part of it, so that many runs do not come back in the same instant.
 const JITTER_PART: u64 = 10;
 
-/// Whether something may be dispatched as far as the allowance goes; asks where the answer is too old.
+/// Whether the allowance lets something be dispatched; asks if the answer is too old.
 pub(super) fn may_dispatch(step: &mut OpenStep<'_>) -> bool {
     if !step.state.limits.usage.asks {
         return true;
@@ -55,7 +55,7 @@ pub(super) fn seen(step: &mut OpenStep<'_>, left: UsageLeft) -> Reply {
     accounts.sort();
     accounts.dedup();
     for account in accounts {
-        // One that waits that long already is left as it is, and so is a question that nobody has answered.
+        // An account that already waits that long is left as it is, and so is an unanswered question.
         let known = step.state.gates.get(&account);
         let next = goes_on_at(step, gate::tried(known), left.resets_at);
         let stands = |gate: &Gate| {

@@ -20,7 +20,7 @@ pub enum AttemptEvent {
         tasks: Vec<TaskId>,
         /// What the first task was blocked by.
         blocked_by: Vec<TaskId>,
-        /// Whether earlier work on the task is taken up.
+        /// Whether earlier work on the task is continued.
         resumed: bool,
         #[serde(default)]
         strategy: Strategy,
@@ -33,17 +33,17 @@ pub enum AttemptEvent {
         /// Why it is started this way.
         reason: String,
     },
-    /// As `Dispatched`, said again for a replacement.
+    /// As `Dispatched`, recorded again for a replacement.
     Redispatched {
         role: Role,
-        /// Which try at the task.
+        /// The number of this attempt at the task.
         attempt: u32,
     },
     AgentStarted {
         attempt: AttemptId,
         pid: u32,
         shim_pid: u32,
-        /// Bytes of its prompt that are neither the plan's words nor a record of the work.
+        /// Bytes of its prompt that are neither the plan's text nor a record of the work.
         #[serde(default, skip_serializing_if = "super::facts::none")]
         own_bytes: u64,
     },
@@ -63,13 +63,13 @@ pub enum AttemptEvent {
         attempt: AttemptId,
         reason: String,
     },
-    /// A task took longer than its role may.
+    /// A task took longer than its role allows.
     RoleTimeout {
         role: Role,
         attempt: AttemptId,
         timeout_ms: u64,
     },
-    /// No sign of life.
+    /// The agent shows no activity.
     AgentHung {
         attempt: AttemptId,
         quiet_ms: u64,
@@ -78,12 +78,12 @@ pub enum AttemptEvent {
     /// An attempt is to be stopped.
     StopOrdered {
         attempt: AttemptId,
-        /// What its end will be put down to.
+        /// The cause that its end will have.
         #[serde(flatten)]
         cause: Cause,
         at_once: bool,
     },
-    /// An agent ended by a signal or with a code other than 0, with work open.
+    /// An agent ended by a Unix signal or with a code other than 0, with open work.
     AgentCrashed {
         attempt: AttemptId,
         code: Option<i32>,

@@ -1,4 +1,5 @@
-//! Every kind of fact, in families: who changes the state by it, or puts it into words, handles a family at a time.
+//! Every kind of fact, in families: code that changes the state by a fact, or puts it into words, handles one family at a
+//! time.
 
 use serde::Serialize;
 

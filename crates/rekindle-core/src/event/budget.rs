@@ -1,24 +1,24 @@
-//! What happened to a budget, as it stands in the details of its events. The task of a task's budget is in the envelope.
+//! What happened to a budget, as recorded in the details of its events. The task of a task's budget is in the envelope.
 
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Allowance, Choice, Level, Scope, Spent, Standing};
 use crate::ids::{QuestionId, TaskId};
 
-/// So much of a budget is used.
+/// How much of a budget is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BudgetSeen {
     pub scope: Scope,
     pub spent: Spent,
-    /// The limit by now, with what a person raised it by.
+    /// The current limit, including what a person raised it by.
     pub limit: Allowance,
-    /// A person is told by this event; else a question follows it.
+    /// This event alerts a person; otherwise a question follows it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub alerts: bool,
 }
 
 impl BudgetSeen {
-    /// How the budget stands, in words.
+    /// The budget's state, in words.
     pub fn words(&self, task: Option<&TaskId>) -> String {
         let standing = Standing::of(&self.spent, &self.limit);
         let whose = match (self.scope, task) {
@@ -34,14 +34,14 @@ impl BudgetSeen {
     }
 }
 
-/// A person is asked how a used-up budget goes on.
+/// A person is asked how to continue with a used-up budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BudgetAsked {
     pub scope: Scope,
     pub question: QuestionId,
 }
 
-/// How it goes on.
+/// How to continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BudgetAnswered {
     pub scope: Scope,

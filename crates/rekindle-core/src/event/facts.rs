@@ -1,4 +1,4 @@
-//! The larger facts of the log as structures of their own: what stands in their details.
+//! The larger facts of the log as structures of their own: the details of their events.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use crate::retention::Part;
 use crate::review::{FailedEnvironment, Stage};
 use crate::time::Time;
 
-/// What a coordinator found that took over after a crash.
+/// What a coordinator that took over after a crash found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recovery {
     pub orphaned_agents: u32,
@@ -24,7 +24,7 @@ pub struct Recovery {
     pub finished: u32,
     #[serde(default)]
     pub to_validate: u32,
-    /// Time of the newest event before.
+    /// Time of the newest event before the crash.
     #[serde(default)]
     pub saved_at: Time,
     #[serde(default)]
@@ -38,10 +38,10 @@ pub struct Held {
     /// What to type, or where to look.
     #[serde(default)]
     pub hint: String,
-    /// When it is tried again, where something was refused and nothing but trying tells.
+    /// When starts are retried, if something was refused and only a retry can tell.
     #[serde(default)]
     pub until: Option<Time>,
-    /// A person is told.
+    /// This event alerts a person.
     #[serde(default)]
     pub alerts: bool,
 }
@@ -52,10 +52,10 @@ pub struct Pause {
     pub reason: PauseReason,
     pub remaining_percent: Option<u8>,
     pub resets_at: Option<Time>,
-    /// When the run resumes by itself, where it does.
+    /// When the run resumes on its own, if it does.
     #[serde(default)]
     pub resumes_at: Option<Time>,
-    /// Which try since the reset that comes then, from 1; 0 where the run waits for something else.
+    /// The number of the probe since the reset that comes then, from 1; 0 if the run waits for something else.
     #[serde(default)]
     pub probe: u32,
     #[serde(default)]
@@ -64,7 +64,7 @@ pub struct Pause {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resume {
-    /// How often by now.
+    /// The number of resumes so far.
     pub resume_count: u32,
     pub tasks_to_revalidate: u32,
     #[serde(default)]
@@ -76,9 +76,9 @@ pub struct Resume {
 pub struct CompactionOver {
     /// The attempt that continues: the same, or the one that took over.
     pub attempt: AttemptId,
-    /// Which compaction of the session this is.
+    /// The number of this compaction in the session.
     pub compaction_number: u32,
-    /// Whether the whole plan was put before the agent again.
+    /// Whether the agent got the whole plan again.
     pub full_reload: bool,
     #[serde(default)]
     pub progress: Progress,
@@ -134,16 +134,16 @@ pub struct EnvironmentsDiffer {
 /// What the plan's health commands said.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HealthSeen {
-    /// What they said, one each.
+    /// The results, one per command.
     pub results: Vec<CheckResult>,
 }
 
 /// What is left of an allowance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageLeft {
-    /// In percent; nothing where the command gave no answer.
+    /// In percent; `None` if the command gave no answer.
     pub remaining_percent: Option<u8>,
-    /// When it is whole again.
+    /// When it is full again.
     #[serde(default)]
     pub resets_at: Option<Time>,
 }
@@ -152,17 +152,17 @@ pub struct UsageLeft {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkBranch {
     pub branch: String,
-    /// The commit that it was at.
+    /// The commit that the branch was at.
     pub base: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// The result of a run in a branch of the person's.
+/// The result of a run in one of the person's own branches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Landed {
     pub into: String,
-    /// The commit of that branch that has it.
+    /// The commit of that branch that contains it.
     pub commit: String,
     /// The newest commit of the run's branch then.
     pub tip: String,
@@ -170,16 +170,16 @@ pub struct Landed {
     pub form: String,
 }
 
-/// What retention, or the person, removed of what a run had left. It is on record before it goes for good.
+/// What retention, or the person, removed of what a run had left. It is recorded before it is removed for good.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cleaned {
-    /// The run; none for copies that belong to no run.
+    /// The run; `None` for copies that belong to no run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
     pub parts: Vec<Part>,
     /// Bytes that this frees in the state directory.
     pub bytes: u64,
-    /// The person gave work up that was in no branch of theirs.
+    /// The person gave up work that was in none of their branches.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub discarded: bool,
 }
@@ -193,14 +193,14 @@ pub struct AttemptsLost {
     pub highest: AttemptId,
 }
 
-/// How the agents of a run stand.
+/// The state of a run's agents.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TeamStanding {
-    /// At work on a task.
+    /// Working on a task.
     pub working: u32,
     /// Alive without a task.
     pub idle: u32,
-    /// Alive by their shims, but nothing else was heard or seen of them.
+    /// Alive according to their shims, but nothing else was heard or seen from them.
     pub unresponsive: u32,
 }
 
@@ -208,20 +208,20 @@ pub struct TeamStanding {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentCompacted {
     pub attempt: AttemptId,
-    /// How often during its task by now.
+    /// How often during its task so far.
     pub compactions: u32,
-    /// By the program itself, where known.
+    /// Whether the program compacted on its own, where known.
     pub automatic: Option<bool>,
     /// Answers of the model so far.
     pub turns: u64,
     pub calls: u64,
 }
 
-/// An agent loops: told of it where it listens, stopped where it does not.
+/// An agent loops: it is told if it takes messages, and stopped if it does not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentStalled {
     pub attempt: AttemptId,
-    /// How often it went round, in calls.
+    /// The number of calls in the loop.
     pub times: u32,
     /// What it repeats, in words.
     pub words: String,
@@ -234,7 +234,7 @@ pub struct SessionClosed {
     pub transcript: Transcript,
     /// The call that it was in the middle of.
     pub cut_off: Option<String>,
-    /// The calls that its resumed conversation lacks or holds without an outcome.
+    /// The calls that its resumed conversation lacks or contains without an outcome.
     #[serde(default, skip_serializing_if = "UnderWay::is_empty")]
     pub under_way: UnderWay,
 }
@@ -245,22 +245,22 @@ pub struct GateClosed {
     pub account: String,
     #[serde(flatten)]
     pub cause: Cause,
-    /// Until when; nothing means until a person answers.
+    /// Until when; `None` means until a person answers.
     pub until: Option<Time>,
     /// The question that a person has to answer.
     #[serde(default)]
     pub question: Option<QuestionId>,
     pub strikes: u32,
-    /// The reset that was named, where one was.
+    /// The named reset, if any.
     #[serde(default)]
     pub reset: Option<Time>,
-    /// Which probe since that reset comes then, from 1; 0 where no limit is waited for.
+    /// The number of the next probe since that reset, from 1; 0 if no limit is waited for.
     #[serde(default)]
     pub probe: u32,
-    /// The end of the wait for an overloaded provider, where there is one besides: no clock that is set moves it.
+    /// The end of the wait for an overloaded provider, if there is one as well: setting the clock does not move it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overloaded_until: Option<Time>,
-    /// The end of the wait for the limit alone, where the provider is overloaded besides.
+    /// The end of the wait for the limit alone, if the provider is overloaded as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_until: Option<Time>,
 }
@@ -269,7 +269,7 @@ pub struct GateClosed {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactionNear {
     pub attempt: AttemptId,
-    /// Which compaction of the session this is.
+    /// The number of this compaction in the session.
     pub compaction_number: u32,
     pub context_remaining: u8,
 }
@@ -277,42 +277,42 @@ pub struct CompactionNear {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentSaid {
     pub attempt: AttemptId,
-    /// In its own words, without secrets, cut to a bound.
+    /// In its own words, without secrets, truncated to a bound.
     pub text: String,
-    /// It asked them as a question, with a tool of its own program.
+    /// The agent asked this as a question, with a tool of its own program.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub asks: bool,
 }
 
-/// What the machine's clocks say beside the coordinator's own.
+/// What the machine's clocks say, compared with the coordinator's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ClockSeen {
     pub boot_id: String,
-    /// How long it has slept since that boot, in all.
+    /// How long the machine has slept in total since that boot.
     pub slept_ms: u64,
-    /// How far the wall clock is ahead of the coordinator's; negative where it is behind.
+    /// How far the wall clock is ahead of the coordinator's clock; negative if it is behind.
     pub wall_ahead_ms: i64,
 }
 
 impl ClockSeen {
-    /// How long the machine has slept since an earlier look; nothing over another boot.
+    /// How long the machine has slept since an earlier reading; 0 across a reboot.
     pub fn slept_since(&self, earlier: &Self) -> u64 {
         if self.boot_id == earlier.boot_id { self.slept_ms.saturating_sub(earlier.slept_ms) } else { 0 }
     }
 
-    /// What the wall shows at a moment of the coordinator's clock.
+    /// What the wall clock shows at a moment of the coordinator's clock.
     pub fn wall(&self, at: Time) -> Time {
         Time(at.0.saturating_add(self.wall_ahead_ms))
     }
 
-    /// The moment of the coordinator's clock at which the wall shows this.
+    /// The moment of the coordinator's clock at which the wall clock shows this.
     pub fn at_wall(&self, wall: Time) -> Time {
         Time(wall.0.saturating_sub(self.wall_ahead_ms))
     }
 }
 
-/// A number that is left out of the log.
+/// Whether a number is left out of the log.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
 pub(super) fn none(bytes: &u64) -> bool {
     *bytes == 0

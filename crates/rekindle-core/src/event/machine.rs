@@ -19,7 +19,7 @@ pub enum MachineEvent {
     BreakerOpened {
         /// Which `[agents.NAME]`.
         cli: String,
-        /// Until when it is left alone.
+        /// Until when it is not started.
         until: Time,
     },
     /// A task's worktree is being set up.
@@ -32,21 +32,21 @@ pub enum MachineEvent {
     /// A task's worktree could not be set up; no attempt pays for it.
     SetupFailed {
         reason: String,
-        /// What a person is asked about it.
+        /// The question to a person about it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         question: Option<QuestionId>,
-        /// When it is tried again.
+        /// When it is retried.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_at: Option<Time>,
     },
     /// Something that runs had left was removed.
     Cleaned(Cleaned),
-    /// A set-up that failed is tried again although nobody has answered.
+    /// A failed set-up is retried although nobody has answered.
     SetupRetried {
-        /// When the next one is, if this one comes to nothing.
+        /// When the next retry is, if this one fails.
         retry_at: Time,
     },
-    /// The checks of the plan are to be tried before the first agent begins.
+    /// The checks of the plan are to be run before the first agent starts.
     PreflightOrdered {},
     Preflight(PreflightSeen),
     /// The plan's health commands are to be run.
@@ -61,7 +61,7 @@ pub enum MachineEvent {
     BudgetReached(BudgetSeen),
     BudgetAsked(BudgetAsked),
     BudgetAnswered(BudgetAnswered),
-    /// Another calendar day in the person's zone.
+    /// A new calendar day in the person's time zone.
     DayBegan {
         date: String,
     },

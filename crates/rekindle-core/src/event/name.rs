@@ -1,9 +1,9 @@
-//! The names of facts in the log, and the way back from a name and its details.
+//! The names of facts in the log, and the conversion back from a name and its details.
 
 use super::{AttemptEvent, Body, GateEvent, MachineEvent, PersonEvent, ReviewEvent, RunEvent, SessionEvent, TaskEvent};
 use crate::role::Role;
 
-/// Writes down the name of every fact. There is no wildcard: an event without a name does not compile, since a log with one
+/// Defines the name of every fact. There is no wildcard: an event without a name does not compile, since a log with one
 /// could not be read again.
 macro_rules! names {
     ($($family:ident $events:ident { $($variant:ident $name:literal)* })*) => {
@@ -21,7 +21,7 @@ macro_rules! names {
                 }
             }
 
-            /// The fact of a name, read from its JSON.
+            /// Parses the fact of a name from its JSON.
             fn read(tag: &str, json: &str) -> Result<Self, serde_json::Error> {
                 match tag {
                     $($($name)|* => serde_json::from_str(json).map(Self::$family),)*
@@ -166,7 +166,7 @@ names! {
     }
 }
 
-/// Every name that readers of the log may see; those that carry a role once for each.
+/// Every name that readers of the log may see; those that carry a role once per role.
 pub fn names() -> Vec<String> {
     let by_role = |tag: &str| matches!(tag, "dispatched" | "redispatched" | "role_timeout");
     let mut names = Vec::new();
@@ -199,8 +199,7 @@ impl Body {
         value.get(self.tag()).map_or_else(|| "{}".to_owned(), ToString::to_string)
     }
 
-    /// The body back from its name and details. Fails when the log was written by a version that knows other events, or
-    /// is damaged.
+    /// The body from its name and details. Fails if the log is damaged or was written by a version with other events.
     pub fn from_parts(name: &str, details: &str) -> Result<Self, serde_json::Error> {
         let tag = if name.ends_with("_redispatched") {
             "redispatched"
@@ -211,8 +210,8 @@ impl Body {
         } else {
             name
         };
-        // Put together as text, the name around the details: a tree in between, or a name among them for which the others have
-        // to be kept until it is found, costs more than everything else.
+        // Built as text, the name around the details: a tree in between, or a name among the details that requires keeping
+        // the others until it is found, costs more than everything else.
         let quoted = serde_json::to_string(tag)?;
         Self::read(tag, &["{", &quoted, ":", details, "}"].concat())
     }
@@ -240,7 +239,7 @@ mod tests {
         assert_eq!(TAGS.iter().collect::<BTreeSet<_>>().len(), TAGS.len());
     }
 
-    /// A cause stands among the other details of its event: no field of one may hide a field of the other.
+    /// A cause is stored among the other details of its event: no field of one may hide a field of the other.
     #[test]
     fn every_cause_comes_back_from_the_log_whatever_it_carries() {
         let causes = [

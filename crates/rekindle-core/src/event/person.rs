@@ -1,4 +1,4 @@
-//! Questions, notes and alerts: what people are told, asked and say.
+//! Questions, notes and alerts: what people are told, what they are asked, and what they say.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,14 +18,14 @@ pub enum PersonEvent {
         options: Vec<String>,
         /// What a person needs to know.
         context: String,
-        /// The answer `done` takes the work as it is.
+        /// The answer `done` accepts the work as it is.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         takes_work: bool,
     },
     QuestionAnswered {
         id: QuestionId,
         answer: String,
-        /// The channel that the answer came by, where it came from elsewhere.
+        /// The channel of the answer, if it came from elsewhere.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         via: Option<Via>,
     },
@@ -49,24 +49,24 @@ pub enum PersonEvent {
         /// The message's number within the run.
         number: u64,
         text: String,
-        /// Tells one message from the same words sent again on purpose.
+        /// Distinguishes one message from the same words sent again on purpose.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         key: String,
-        /// It says what a person did who held the task, in rekindle's words.
+        /// It describes, in rekindle's words, what a person who held the task did.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         given_back: bool,
     },
-    /// An agent has a person's message.
+    /// An agent has received a person's message.
     TellDelivered {
         number: u64,
         attempt: AttemptId,
         how: How,
     },
-    /// A person took a task into their own hands.
+    /// A person took over a task.
     Attached {
         /// The program that they work in.
         by: PersonProcess,
-        /// The attempt whose session they open.
+        /// The attempt whose session the person opens.
         attempt: AttemptId,
     },
     /// A person's program has ended: the task is given back.
@@ -75,17 +75,17 @@ pub enum PersonEvent {
         #[serde(default)]
         changed: Vec<String>,
     },
-    /// A person gave an order that they can take back for a moment.
+    /// A person gave an order that they can cancel for a moment.
     OrderPlaced {
         number: u64,
         order: Undoable,
         due: Time,
     },
-    /// The moment is over: the order is acted on.
+    /// The moment is over: the order takes effect.
     OrderTaken {
         number: u64,
     },
-    /// The person took the order back.
+    /// The person cancelled the order.
     OrderUndone {
         number: u64,
     },

@@ -1,5 +1,5 @@
-//! What a person changes in the plan of a run: the payloads of `plan_reloaded` and `task_edited`. They say what follows as well,
-//! so that replay does not depend on how that is decided today.
+//! What a person changes in the plan of a run: the payloads of `plan_reloaded` and `task_edited`. They include the
+//! consequences, so that replay does not depend on how those are decided today.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,11 +9,11 @@ use crate::plan::{FrontMatter, PlanTask};
 /// A changed plan was taken over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanReloaded {
-    /// Tasks that the plan did not have.
+    /// Tasks that the plan did not have before.
     pub added: Vec<PlanTask>,
-    /// Tasks that it had in other words.
+    /// Tasks whose text changed.
     pub changed: Vec<ChangedTask>,
-    /// Tasks that it no longer has. Their work is kept.
+    /// Tasks that the plan no longer has. Their work is kept.
     pub removed: Vec<TaskId>,
     pub plan: PlanHead,
 }
@@ -24,7 +24,7 @@ pub struct PlanHead {
     pub title: String,
     pub goal: String,
     pub dispatch_rules: Option<String>,
-    /// They count from the next coordinator on, whose configuration is made with them.
+    /// They take effect with the next coordinator, whose configuration is made with them.
     pub settings: FrontMatter,
     pub explicit_waves: bool,
     /// The hash of the file's bytes.
@@ -37,7 +37,7 @@ pub struct ChangedTask {
     pub parts: Vec<ChangedPart>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follow: Option<Follow>,
-    /// Complete tasks behind it that are proven again when it is complete.
+    /// Complete tasks that depend on it and are proven again when it is complete.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub validate: Vec<TaskId>,
 }
@@ -48,7 +48,7 @@ pub struct ChangedTask {
 pub enum Follow {
     /// It is reopened: an agent works on its new text.
     Redo,
-    /// What stands is proven by the new checks, without an agent.
+    /// The existing work is proven by the new checks, without an agent.
     Prove,
     /// It is skipped: the plan no longer has it.
     Leave,
@@ -83,17 +83,17 @@ pub enum ChangedPart {
 }
 
 impl ChangedPart {
-    /// Whether other work is asked for.
+    /// Whether it asks for different work.
     pub fn is_work(self) -> bool {
         matches!(self, Self::Title | Self::Text | Self::Reading | Self::Role | Self::Done | Self::Restored)
     }
 
-    /// Whether the same work is proven by something else.
+    /// Whether the same work needs a different proof.
     pub fn is_proof(self) -> bool {
         matches!(self, Self::Checks | Self::Artifacts | Self::Environments)
     }
 
-    /// As a person calls it.
+    /// The name that a person would use.
     pub fn words(self) -> &'static str {
         match self {
             Self::Title => "title",

@@ -10,7 +10,7 @@ use crate::text;
 /// Bytes of a check's last line in an event.
 const SAID_BYTES: usize = 200;
 
-/// One check that was tried.
+/// One check that was run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PreflightCheck {
     pub command: String,
@@ -30,15 +30,15 @@ impl PreflightCheck {
     }
 }
 
-/// All that were tried.
+/// All checks that were run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PreflightSeen {
     pub checks: Vec<PreflightCheck>,
-    /// Why not all of them were tried.
+    /// Why not all of them were run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
     pub took_ms: u64,
-    /// What a person is asked about those that cannot run.
+    /// The question to a person about those that cannot run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<QuestionId>,
     /// Tasks that wait for the answer.
@@ -53,7 +53,7 @@ impl PreflightSeen {
         self.problem.is_some() || !self.checks.iter().all(fine)
     }
 
-    /// The checks with an outcome.
+    /// The checks with a given outcome.
     pub fn with(&self, outcome: Outcome) -> impl Iterator<Item = &PreflightCheck> {
         self.checks.iter().filter(move |check| check.outcome == outcome)
     }

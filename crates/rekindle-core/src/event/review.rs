@@ -1,4 +1,4 @@
-//! Proven work on its way: critics, auditors, rework, merge.
+//! The path of proven work: critics, auditors, rework, merge.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,10 +29,10 @@ pub enum ReviewEvent {
     MergeOrdered(Merging),
     /// Accepted work is in the run's branch.
     WorkMerged {
-        /// The commit that holds it; nothing where nothing had changed.
+        /// The commit that contains it; `None` if nothing had changed.
         commit: Option<String>,
     },
-    /// Accepted work does not fit what others have merged meanwhile.
+    /// Accepted work conflicts with what others have merged meanwhile.
     MergeConflicted {
         files: Vec<String>,
     },

@@ -14,10 +14,10 @@ pub enum RunEvent {
     RunStarted {
         plan: Box<Plan>,
         plan_path: String,
-        /// The git branch it was started on, in a repository.
+        /// The git branch it was started on, if in a repository.
         branch: Option<String>,
     },
-    /// A coordinator took the state over.
+    /// A coordinator took over the state.
     CoordinatorStarted {
         pid: u32,
         /// The limits in force from now on.
@@ -26,9 +26,9 @@ pub enum RunEvent {
         /// Time since that boot, to measure time over restarts without trusting the wall clock.
         boottime_ms: u64,
     },
-    /// A coordinator found the state as a crash left it and made it whole.
+    /// A coordinator found the state as a crash left it and repaired it.
     CoordinatorRecovered(Recovery),
-    /// Bundles were found of attempts that the log does not know.
+    /// Bundles of attempts that the log does not know were found.
     AttemptsLost(AttemptsLost),
     /// A fact from outside was taken over during recovery or reconciliation.
     StateReconciled {
@@ -42,7 +42,7 @@ pub enum RunEvent {
     SessionResume(Resume),
     /// An operator opened work in a finished run; it can be continued.
     RunReopened {},
-    /// Every task of a wave that can be reached has ended; the disk is looked at before the next begins.
+    /// Every reachable task of a wave has ended; the disk is inspected before the next wave starts.
     WaveEnded {
         wave: u32,
     },
@@ -56,7 +56,7 @@ pub enum RunEvent {
     },
     /// The plan's file differs from the pinned plan.
     PlanChanged {
-        /// Hash of the file now.
+        /// Current hash of the file.
         hash: String,
     },
     /// A person had the changed plan taken over.
@@ -67,7 +67,7 @@ pub enum RunEvent {
     Landed(Landed),
     /// What became of the run's pull request.
     PullRequest(Box<PullRequestChange>),
-    /// The agents were looked at after a pause or a crash.
+    /// The agents were checked after a pause or a crash.
     TeamChecked(TeamStanding),
     RunFinished(Finish),
 }

@@ -1,4 +1,4 @@
-//! What an agent's own session tells, and the messages to it.
+//! What an agent's own session reports, and the messages to it.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,9 +14,9 @@ pub enum SessionEvent {
     AgentSession {
         attempt: AttemptId,
         session_id: String,
-        /// The model, where it says so.
+        /// The model, where the stream names it.
         model: Option<String>,
-        /// The session that should have come back; given only when another did.
+        /// The session that should have been resumed; given only when another was started.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expected: Option<String>,
     },
@@ -30,7 +30,7 @@ pub enum SessionEvent {
     AgentCompacted(AgentCompacted),
     /// An agent loops.
     AgentStalled(AgentStalled),
-    /// After a compaction an agent was seen at its task again.
+    /// After a compaction an agent was seen working on its task again.
     AgentOnTask {
         attempt: AttemptId,
     },
@@ -51,11 +51,11 @@ pub enum SessionEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tell: Option<u64>,
     },
-    /// An agent that waits for messages gets no more: it is to leave.
+    /// An agent that waits for messages gets no more: it should exit.
     InputClosed {
         attempt: AttemptId,
     },
-    /// An agent's turn or session failed, by its own stream.
+    /// An agent's turn or session failed, according to its own stream.
     AgentFailed {
         attempt: AttemptId,
         #[serde(flatten)]
@@ -63,17 +63,17 @@ pub enum SessionEvent {
     },
     TurnEnded {
         attempt: AttemptId,
-        /// Whether it says that it worked.
+        /// Whether the agent says that it succeeded.
         ok: bool,
     },
     AgentSaid(AgentSaid),
     /// What an agent that has ended left of its own session.
     SessionClosed(SessionClosed),
-    /// An agent that was found alive and shows nothing was asked how it stands.
+    /// An agent that was found alive but shows no activity was asked for its status.
     StatusAsked {
         attempt: AttemptId,
     },
-    /// It showed that it is there.
+    /// The agent showed that it is there.
     StatusAnswered {
         attempt: AttemptId,
     },

@@ -19,14 +19,15 @@ pub enum TaskEvent {
     TaskAssigned {
         attempt: AttemptId,
     },
-    /// What a task's checks said before anybody worked on it.
+    /// What a task's checks said before any work on it.
     BaselineSeen(Baseline),
     /// A task was handed over: it is in progress, and this counts as one attempt at it.
     TaskStarted {
         attempt: AttemptId,
-        /// Which try.
+        /// The number of the attempt.
         number: u32,
-        /// Which attempt at the task it is for people: uncounted ones and reviewers' count here. 0 in older logs.
+        /// The number of the attempt as people see it: uncounted attempts and those of reviewers count here. 0 in older
+        /// logs.
         #[serde(default)]
         nth: u32,
     },
@@ -37,7 +38,7 @@ pub enum TaskEvent {
         channel: Channel,
         /// The outcome in the agent's words.
         result: Option<String>,
-        /// The verdict that is being proven, where a reviewer's is.
+        /// The verdict that is being proven, if it is a reviewer's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         verdict: Option<Verdict>,
     },
@@ -48,24 +49,24 @@ pub enum TaskEvent {
     TaskCompleted {
         /// The outcome in the agent's words.
         result: Option<String>,
-        /// Neither artifacts nor checks: the agent's word alone.
+        /// There are neither artifacts nor checks: only the agent's word.
         unproven: bool,
-        /// No agent reported it: its checks, or a person, showed that it is done.
+        /// No agent reported it: its checks, or a person, showed that it is complete.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         unreported: bool,
     },
-    /// A person said that a task is complete: it is, whatever its checks say, as soon as its work is merged.
+    /// A person said that a task is complete: it will be, whatever its checks say, as soon as its work is merged.
     OperatorCompleted {
         /// The outcome in the person's words.
         #[serde(default)]
         result: Option<String>,
     },
-    /// An agent gave a task up.
+    /// An agent gave up a task.
     TaskFailReported {
         attempt: AttemptId,
         reason: String,
     },
-    /// An agent said where it stands.
+    /// An agent reported its progress.
     CheckpointSaved {
         checkpoint: Checkpoint,
     },
@@ -78,7 +79,7 @@ pub enum TaskEvent {
     SplitSuggested {
         reason: String,
     },
-    /// A task goes back into the queue.
+    /// A task is pending again.
     TaskRequeued {
         #[serde(flatten)]
         cause: Cause,
@@ -100,12 +101,12 @@ pub enum TaskEvent {
     TaskSkipped {
         reason: String,
     },
-    /// A task that had ended is open again, with a new epoch.
+    /// An ended task was reopened, with a new epoch.
     TaskReopened {
         reason: String,
         /// Whether its attempts start from zero.
         reset_attempts: bool,
     },
-    /// A task completed shortly before a pause or a crash is looked at again.
+    /// A task that was completed shortly before a pause or a crash is validated again.
     ValidationStarted {},
 }

@@ -1,5 +1,5 @@
-//! Which commands change something outside the working files, so that a session that has forgotten must not run them again. The
-//! shell's grammar is read in `shell`; here is what the words of one command mean.
+//! Which commands change something outside the working files, so that a session that has forgotten must not run them again.
+//! `shell` parses the shell's grammar; this file says what the words of one command mean.
 
 mod shell;
 #[cfg(test)]
@@ -60,7 +60,7 @@ const EFFECTS: &[(&str, &[&str])] = &[
     ("heroku", &["create", "destroy", "releases:rollback", "config:set", "run", "restart"]),
 ];
 
-/// Verbs of the command lines of code hosts; they stand after a noun.
+/// Verbs of the command lines of code hosts; they follow a noun.
 const HOSTED: &[&str] = &[
     "create", "merge", "close", "reopen", "edit", "comment", "delete", "review", "ready", "run", "rerun", "cancel",
     "upload", "set", "archive", "rename", "transfer", "fork", "note", "approve", "add", "remove", "trigger",
@@ -70,7 +70,7 @@ const HOSTED: &[&str] = &[
 const WORDS: &[&str] =
     &["deploy", "migrate", "migration", "publish", "release", "rollback", "seed", "rotate", "provision", "backfill"];
 
-/// Words after which a command only looks.
+/// Words that mean that a command only reads.
 const LOOKS: &[&str] = &[
     "list",
     "ls",
@@ -94,7 +94,7 @@ const LOOKS: &[&str] = &[
     "make:migration",
 ];
 
-/// Programs that read, write or mark working files whatever these are named.
+/// Programs that read, write or mark working files, whatever the files are called.
 const ON_FILES: &[&str] = &[
     "cat",
     "grep",
@@ -147,13 +147,13 @@ const RUNNERS: &[&str] = &[
     ".", "npx", "bunx", "uvx", "bun", "cargo", "npm", "uv", "poetry", "bundle", "just", "make",
 ];
 
-/// Deepest nesting of a command in a command that is looked into.
+/// Deepest nesting of commands within commands that is inspected.
 const DEPTH_MAX: usize = 4;
 
-/// Words of a command that are looked at: what a script is given later says nothing of it.
+/// Words of a command that are inspected: later arguments of a script say nothing about it.
 const EARLY: usize = 6;
 
-/// Whether a command changes something that a second run would change again. In doubt for reading programs: no.
+/// Whether a command changes something that a second run would change again. If in doubt about a program that reads: no.
 pub fn has_effect(line: &str) -> bool {
     line_has_effect(line, 0)
 }
@@ -183,7 +183,7 @@ fn piece_has_effect<S: AsRef<str>>(words: &[S], depth: usize) -> bool {
         "gh" | "glab" => hosted(rest),
         "ssh" => line_has_effect(&there(rest), depth + 1),
         "eval" => line_has_effect(&rest.join(" "), depth + 1),
-        // Only the grammar is looked at.
+        // `-n` only checks the syntax.
         "bash" | "sh" | "zsh" | "dash" if rest.first() == Some(&"-n") => false,
         "bash" | "sh" | "zsh" | "dash" if given_line(rest).is_some() => {
             given_line(rest).is_some_and(|line| line_has_effect(line, depth + 1))
@@ -192,7 +192,7 @@ fn piece_has_effect<S: AsRef<str>>(words: &[S], depth: usize) -> bool {
     }
 }
 
-/// What stands before a command and is none.
+/// The words without a prefix that is not part of the command.
 fn without_prefix<'a>(words: &'a [&'a str]) -> &'a [&'a str] {
     const BEFORE: &[&str] = &[
         "sudo", "env", "time", "exec", "then", "do", "else", "if", "while", "nohup", "nice", "command", "xargs",
@@ -216,14 +216,14 @@ fn is_assignment(word: &str) -> bool {
     name.is_some_and(|name| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'))
 }
 
-/// The line that a shell is given: after `-c`, or as a document.
+/// The line that a shell gets: after `-c`, or as a here-document.
 fn given_line<'a>(rest: &[&'a str]) -> Option<&'a str> {
     let flag = |word: &&str| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
     let after = rest.iter().position(flag).and_then(|at| rest.get(at + 1));
     after.or_else(|| rest.iter().find(|word| word.contains('\n'))).copied()
 }
 
-/// What runs on another machine.
+/// The command that runs on another machine.
 fn there(rest: &[&str]) -> String {
     let mut words = rest.iter();
     while let Some(word) = words.next() {
@@ -246,7 +246,7 @@ fn inner<'a>(program: &str, rest: &'a [&'a str]) -> Option<&'a [&'a str]> {
 }
 
 fn by_table(program: &str, rest: &[&str]) -> bool {
-    // The verb stands early: later words are arguments.
+    // The verb comes early: later words are arguments.
     let early: Vec<&str> = rest.iter().filter(|word| !word.starts_with('-')).take(3).copied().collect();
     if early.iter().any(|word| LOOKS.contains(word)) {
         return false;
@@ -268,12 +268,13 @@ fn by_table(program: &str, rest: &[&str]) -> bool {
     (!table || (runs && RUNNERS.contains(&program)) || runs_scripts) && names_effect(program, rest)
 }
 
-/// `create` is also in `create-bucket`.
+/// `create` also matches `create-bucket`.
 fn is_verb(word: &str, verb: &str) -> bool {
     word == verb || word.strip_prefix(verb).is_some_and(|rest| rest.starts_with('-'))
 }
 
-/// Whether the program, its script or its task is named after an effect. A path that is handed to another program is none.
+/// Whether the program, its script or its task is named after an effect. A path that is passed to another program does not
+/// count.
 fn names_effect(program: &str, rest: &[&str]) -> bool {
     let named = |word: &str| {
         let word = word.to_ascii_lowercase();
@@ -335,7 +336,8 @@ fn sends(words: &[&str]) -> bool {
     words.iter().any(method) || words.iter().any(data)
 }
 
-/// Whether a statement that is handed to a database's program changes data: by the word that a statement starts with.
+/// Whether a statement that is passed to a database's program changes data, judged by the word that the statement starts
+/// with.
 fn changes_data(words: &[&str]) -> bool {
     const VERBS: &[&str] = &[
         "insert", "update", "delete", "drop", "alter", "create", "truncate", "grant", "revoke", "copy", "merge", "set",

@@ -1,20 +1,20 @@
-//! The language that every program's hooks and transcripts are translated into: what happened in a session, in small pieces
-//! that may be told twice. What they add up to is in `session`.
+//! The vocabulary that every program's hooks and transcripts are translated into: what happened in a session, in small
+//! pieces that may be repeated. `session` adds them up.
 
 use serde::{Deserialize, Serialize};
 
 use crate::text::{fold, sanitize, truncate_bytes};
 
-/// Longest piece of text in a fact: a prompt or a summary may be long, a journal must stay small.
+/// Longest text in a fact: a prompt or a summary may be long, a journal must stay small.
 pub const TEXT_MAX_BYTES: usize = 8 << 10;
 
-/// Longest message of the assistant in a fact: of a longer one its beginning and its end say what it is about.
+/// Longest message of the assistant in a fact: the beginning and the end of a longer one show what it is about.
 pub const SAID_MAX_BYTES: usize = 4 << 10;
 
-/// Longest line of a call: enough to know what it is done to.
+/// Longest line of a call: enough to see what it acts on.
 pub const CALL_MAX_BYTES: usize = 300;
 
-/// One line of a session's journal: what one hook told.
+/// One line of a session's journal: what one hook reported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// When, in milliseconds of the wall clock.
@@ -22,10 +22,10 @@ pub struct Record {
     /// The hook's own name for the moment.
     #[serde(default)]
     pub event: String,
-    /// What it told. Facts that a later version invented are left out when an older one reads them.
+    /// What it reported. Facts from a later version are left out when an older one reads them.
     #[serde(default, deserialize_with = "known_facts", skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<Fact>,
-    /// What the transcript told since it was last read.
+    /// What the transcript reported since it was last read.
     #[serde(default, deserialize_with = "known_facts", skip_serializing_if = "Vec::is_empty")]
     pub read: Vec<Fact>,
 }
@@ -42,18 +42,18 @@ pub enum Beginning {
     Cleared,
 }
 
-/// How a task of the session's own list stands.
+/// The state of a task in the session's own list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
     Pending,
     InProgress,
-    /// Finished, as the session says.
+    /// Finished, according to the session.
     Completed,
     Deleted,
 }
 
-/// An entry of a list that is told whole every time.
+/// An entry of a list that is reported in full every time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Todo {
     pub text: String,
@@ -64,13 +64,13 @@ pub struct Todo {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It said what it had to say.
+    /// It gave its result.
     Finished,
     Failed,
     Stopped,
     /// It waits for more work.
     Idle,
-    /// The process that it was part of ended before it did.
+    /// Its process ended before it did.
     Lost,
 }
 
@@ -88,7 +88,7 @@ pub enum Fact {
     Transcript {
         path: String,
     },
-    /// The transcript was read so far; everything that it holds up to there is told.
+    /// The transcript was read up to here; everything before that has been reported.
     ReadTo {
         /// Bytes from its beginning.
         offset: u64,
@@ -101,10 +101,11 @@ pub enum Fact {
         /// As typed.
         text: String,
     },
-    /// The assistant's words: one message. Earlier versions kept single lines of it here, with a field that is read no more.
+    /// The assistant's words: one message. Earlier versions kept single lines of it here, with a field that is no longer
+    /// read.
     Said {
         text: String,
-        /// Which helper said it; nothing means the session itself.
+        /// Which helper said it; `None` means the session itself.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
@@ -112,7 +113,7 @@ pub enum Fact {
     Noted {
         text: String,
     },
-    /// A task of the session's list was made or changed; what is not given stays as it was.
+    /// A task of the session's list was made or changed; fields that are not given stay as they were.
     Task {
         id: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -123,11 +124,11 @@ pub enum Fact {
         status: Option<TaskStatus>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         owner: Option<String>,
-        /// Tasks that must be finished before; added to those known.
+        /// Tasks that must be finished before this one; added to those already known.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         blocked_by: Vec<String>,
     },
-    /// The whole list of a program whose list is told whole.
+    /// The whole list of a program that reports its list in full.
     Todos {
         /// The entries in order.
         items: Vec<Todo>,
@@ -135,7 +136,7 @@ pub enum Fact {
     /// A helper was called: a subagent, a teammate.
     HelperCalled {
         call: String,
-        /// What it is called, or what its work is in a few words.
+        /// The helper's name, or its work in a few words.
         name: String,
         #[serde(default)]
         kind: String,
@@ -143,9 +144,10 @@ pub enum Fact {
         #[serde(default)]
         prompt: String,
     },
-    /// A helper runs: the program gave it an id. Without a call it is the oldest call of this kind that has none.
+    /// A helper is running: the program gave it an id. If no call is given, it belongs to the oldest call of this kind
+    /// without a helper.
     HelperRuns {
-        /// The call's id, where the program tells it.
+        /// The call's id, if the program gives it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<String>,
         helper: String,
@@ -153,10 +155,10 @@ pub enum Fact {
         kind: String,
     },
     HelperEnded {
-        /// The call's id, where the program tells it.
+        /// The call's id, if the program gives it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<String>,
-        /// Its id, where the program tells it.
+        /// The helper's id, if the program gives it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         helper: Option<String>,
         outcome: Outcome,
@@ -165,7 +167,7 @@ pub enum Fact {
     },
     FileChanged {
         path: String,
-        /// Which helper did; nothing means the session itself.
+        /// Which helper did it; `None` means the session itself.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
@@ -173,13 +175,13 @@ pub enum Fact {
     PlanFile {
         path: String,
     },
-    /// A call of a tool began.
+    /// A tool call started.
     Called {
         call: String,
         /// The tool and what it was given, on one line.
         line: String,
     },
-    /// A call of a tool ended that no other fact tells the end of.
+    /// The end of a tool call that no other fact reports.
     Returned {
         call: String,
         #[serde(default)]
@@ -191,10 +193,10 @@ pub enum Fact {
         /// What went wrong, if it did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failure: Option<String>,
-        /// The end of what it printed, where that tells what it did: the id of a commit, an address.
+        /// The end of its output, if that shows what it did: the id of a commit, an address.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         printed: String,
-        /// Which helper ran it; nothing means the session itself.
+        /// Which helper ran it; `None` means the session itself.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
@@ -211,7 +213,7 @@ pub enum Fact {
     Compacting,
     /// The program said that the context was compacted. A notice that comes twice for one compaction counts once.
     Compacted {
-        /// The program's own summary, where it shows it.
+        /// The program's own summary, if it shows one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<String>,
     },
@@ -220,7 +222,7 @@ pub enum Fact {
         /// The program's words.
         text: String,
     },
-    /// How much is left, in percent; told when a threshold is passed.
+    /// How much is left, in percent; reported when a threshold is passed.
     Gauge {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         context: Option<u8>,
@@ -233,21 +235,21 @@ pub enum Fact {
         words: String,
     },
     Ended {
-        /// Whether the person meant it to: asked for it, or it had nothing more to do.
+        /// Whether the end was intended: the person asked for it, or there was nothing more to do.
         meant: bool,
         /// The program's word.
         #[serde(default)]
         reason: String,
     },
     ToldAgain {
-        /// For which compaction; 0 for a resumed or a new session.
+        /// The compaction that it is for; 0 for a resumed or a new session.
         compaction: u32,
         /// Whether the whole plan was part of it.
         full: bool,
     },
 }
 
-/// Text as it goes into a fact: harmless, without blanks around it, not longer than [`TEXT_MAX_BYTES`].
+/// Text in the form for a fact: harmless, trimmed, not longer than [`TEXT_MAX_BYTES`].
 pub fn text(words: &str) -> String {
     bounded(words, TEXT_MAX_BYTES)
 }
@@ -258,7 +260,7 @@ pub fn bounded(words: &str, max_bytes: usize) -> String {
     truncate_bytes(clean.trim(), max_bytes).to_owned()
 }
 
-/// The fact that the assistant, or one of its helpers, said this; nothing for no words.
+/// The fact that the assistant, or one of its helpers, said this; `None` for no words.
 pub fn said(words: &str, by: Option<&str>) -> Option<Fact> {
     let clean = sanitize(truncate_bytes(words, TEXT_MAX_BYTES * 4));
     let text = fold(clean.trim(), SAID_MAX_BYTES).into_owned();

@@ -1,6 +1,6 @@
-//! What a session's state says, item by item, with what each is worth: the person's words first, then what tools and lists tell,
-//! then the assistant's own sentences until the room is full. Both the file for people and the text for the session are made of
-//! these; `memory` fits them into the room.
+//! What a session's state says, item by item, with the worth of each: the person's words first, then what tools and lists
+//! report, then the assistant's own sentences until the room is full. Both the file for people and the text for the session
+//! are made of these; `memory` fits them into the room.
 
 use std::collections::BTreeSet;
 
@@ -11,38 +11,39 @@ use super::worth;
 use crate::memory::{Item, Layout, Section, compose};
 use crate::text::{fold, one_line, sanitize, tail_bytes, truncate_bytes};
 
-/// Longest message of the person that is shown word for word; of a longer one its beginning and its end.
+/// Longest message of the person that is shown word for word; a longer one is cut to its beginning and its end.
 const PROMPT_BYTES: usize = 900;
 
 /// The same where there is little room.
 const PROMPT_SHORT_BYTES: usize = 240;
 
-/// Of the room the person's messages get so many hundredths before everything else; older ones come after the findings.
+/// Percentage of the room that the person's messages get before everything else; older ones come after the findings.
 const PROMPTS_PERCENT: usize = 40;
 
-/// How an adapter says that a question was put aside.
+/// How an adapter says that a question was dismissed.
 const NOT_ANSWERED: &str = "not answered";
 
-/// The session's last words that are shown whole.
+/// Longest last words of the session that are shown whole.
 const LAST_WORDS_BYTES: usize = 700;
 
-/// By how much the next entry of a list is worth less: lists share the room, and a long one does not push out the others. After
-/// some twenty entries the rest takes turns with findings.
+/// How much less each next entry of a list is worth: lists share the room, and a long one does not push out the others.
+/// After some twenty entries the rest takes turns with findings.
 const STEP: u16 = 250;
 
-/// The same for what matters less with every newer one: commands that failed, effects, what is finished.
+/// The same for entries that matter less with every newer one: failed commands, effects, finished work.
 const STEEP: u16 = 2_000;
 
-/// Bytes of the line with the files: their newest; git has the rest.
+/// Maximum bytes of the line with the files: the newest ones; git has the rest.
 const FILES_BYTES: usize = 360;
 
-/// What the entry at this place of a list is worth.
+/// The worth of the entry at this place of a list.
 fn nth(first: u16, step: u16, place: usize) -> u16 {
     let less = u16::try_from(place).unwrap_or(u16::MAX).saturating_mul(step);
     first.saturating_sub(less).max(REST)
 }
 
-/// What is worth how much. Findings lie between [`FINDINGS`] and [`FIRST`]; what is below them fills what they leave.
+/// The worth of each kind of item. Findings are between [`FINDINGS`] and [`FIRST`]; what is below them fills the room they
+/// leave.
 const NOW: u16 = 60_000;
 const WORDS: u16 = 50_000;
 const OPEN: u16 = 45_000;
@@ -51,7 +52,7 @@ const FIRST: u16 = 40_000;
 const FINDINGS: u16 = 10_000;
 const REST: u16 = 5_000;
 
-/// Everything that can be told of a session. `room` is what the text may take in all.
+/// Everything that can be said about a session. `room` is the room for the whole text.
 pub(super) fn items(session: &Session, room: usize) -> Vec<Item> {
     let mut items = Vec::new();
     items.extend(now(session));
@@ -77,7 +78,7 @@ pub(super) fn texts(session: &Session, room: usize) -> String {
     let record = record(&items(session, room), room);
     let mut out = String::new();
     for line in record.lines().filter_map(|line| line.strip_prefix("| ")) {
-        // The fence's own mark and this blank line are of the same length.
+        // The fence's own mark and this blank line have the same length.
         out += if line.starts_with("## ") { "\n" } else { "- " };
         out += line;
         out += "\n";
@@ -125,7 +126,7 @@ fn last_words(session: &Session) -> String {
     let said = session.said.iter().rfind(|said| said.by.is_none()).map(|said| said.text.as_str());
     let ended = Some(session.last_words.as_str()).filter(|words| !words.is_empty() && !session.turn_open);
     let text = ended.or(said).unwrap_or(&session.last_words);
-    // The end is what continues.
+    // The end is what the session continues from.
     tail_sentences(text, LAST_WORDS_BYTES)
 }
 
@@ -145,7 +146,7 @@ fn tail_sentences(text: &str, max: usize) -> String {
     kept.join(" ")
 }
 
-/// The person's messages: the first and the newest before all others.
+/// The person's messages: the first and the newest come before all others.
 fn prompts(session: &Session, room: usize) -> Vec<Item> {
     let count = session.prompts.len();
     let mut left = room * PROMPTS_PERCENT / 100;
@@ -228,7 +229,7 @@ fn mark(status: TaskStatus) -> char {
     }
 }
 
-/// The word for how a task stands.
+/// The word for a task's state.
 pub(super) fn word(status: TaskStatus) -> &'static str {
     match status {
         TaskStatus::Pending => "pending",
@@ -271,7 +272,7 @@ fn helper_line(helper: &Helper, told: usize, said: usize) -> String {
     }
 }
 
-/// What a helper is called, by its id.
+/// A helper's name, by its id.
 fn name_of(session: &Session, id: &str) -> String {
     let helper = session.helpers.iter().rfind(|helper| helper.id.as_deref() == Some(id));
     one_line(helper.map_or(id, |helper| &helper.name), 60)
@@ -300,7 +301,7 @@ fn decisions(session: &Session) -> Vec<Item> {
 fn effects(session: &Session) -> Vec<Item> {
     let mut lines = BTreeSet::new();
     let done = session.commands.iter().filter(|ran| ran.failure.is_none());
-    // The newest run of a line stands for all of them.
+    // The newest run of a line represents all of them.
     let ran: Vec<&Ran> = done.rev().filter(|ran| lines.insert(ran.line.clone())).collect();
     let line = |(rank, ran): (usize, &&Ran)| {
         let printed = one_line(tail_bytes(&ran.printed, 50), 50);
@@ -319,7 +320,7 @@ fn failures(session: &Session) -> Vec<Item> {
         session.commands.iter().filter_map(|ran| Some((ran, ran.failure.as_ref()?))).collect();
     let line = |(rank, (ran, why)): (usize, &(&Ran, &String))| {
         let worth = nth(FIRST, STEEP, rank);
-        // Programs say last why they stopped.
+        // Programs say why they stopped at the end.
         let why = one_line(tail_bytes(why, 90), 90);
         item(Section::Failures, worth, format!("`{}`: {why}", one_line(&ran.line, 80)))
     };
@@ -346,9 +347,9 @@ fn files(session: &Session) -> Option<Item> {
     (!line.is_empty()).then(|| item(Section::Files, FIRST, format!("changed, the newest first: {line}")))
 }
 
-/// The assistant's own sentences in their order, the best first when the room is short.
+/// The assistant's own sentences in order; the best are kept if room is short.
 fn findings(session: &Session) -> Vec<Item> {
-    // What was said last stands under Now.
+    // What was said last is under Now.
     let last = session.said.iter().rposition(|said| said.by.is_none());
     let shown = last_words(session);
     let sentences: Vec<worth::Sentence<'_>> = worth::sentences(session)

@@ -1,7 +1,7 @@
-//! What a session is told when it has forgotten, or when it continues with what another left: where it stands, the most important
+//! What a session is told when it has forgotten, or when it continues what another left: where it stands, the most important
 //! first, in a bounded room; what rekindle itself has established; how to continue; and, when it is time, the whole plan.
 //!
-//! What was said and done stands behind a fence like in a brief, so that no line of it can pass for one of ours.
+//! What was said and done goes behind a fence as in a brief, so that no line of it can pass for one of ours.
 
 use std::fmt::Write;
 
@@ -13,38 +13,39 @@ use crate::fence::{self, MARK};
 use crate::memory::{Item, Section};
 use crate::text::{one_line, truncate_bytes};
 
-/// What every text begins with: by this it is known where it comes back.
+/// The beginning of every text: it identifies the text when it comes back.
 pub const HEADING: &str = "# Where you stand (rekindle";
 
-/// Longest text without the plan: it has to be worth its tokens, 2,500 at most.
+/// Longest text without the plan: it has to be worth its tokens, at most 2,500.
 pub const STATE_BYTES: usize = 9_700;
 
-/// Longest text in a script that takes several bytes a character: Japanese says in this much what English says in [`STATE_BYTES`].
+/// Longest text in a script that takes several bytes per character: Japanese says in this much what English says in
+/// [`STATE_BYTES`].
 const WIDE_BYTES: usize = 14_000;
 
-/// Longest plan in it.
+/// Longest plan in the text.
 pub const PLAN_BYTES: usize = 14_000;
 
-/// What the state can count on where the plan has to share the room with it.
+/// The room that the state is guaranteed if it has to share with the plan.
 const STATE_FLOOR_BYTES: usize = 5_500;
 
 /// Rank of facts that were looked up: the same as of facts that the session searched for itself.
 const LOOKED_UP: u16 = 44_000;
 
-/// A team of helpers that the program keeps files of.
+/// A team of helpers that the program keeps files about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Team {
     pub name: String,
-    /// Its file, where it is there.
+    /// Its file, if it exists.
     pub file: Option<String>,
-    /// Its members, with what is known of each.
+    /// Its members, with what is known about each.
     pub members: Vec<String>,
 }
 
-/// A plan to put before the session.
+/// A plan to show to the session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// Where it is; nothing for the session's own tasks.
+    /// Its path; `None` for the session's own tasks.
     pub path: Option<String>,
     pub text: String,
 }
@@ -56,18 +57,18 @@ pub struct RecoveryFacts<'a> {
     /// Its name, for people.
     pub key: &'a str,
     pub telling: Telling,
-    /// What was looked up on the disk and among the processes, a sentence each.
+    /// What was looked up on disk and among the processes, one sentence each.
     pub established: &'a [String],
     /// The team, where the plan has a name.
     pub team: Option<&'a Team>,
-    /// The plan, put in when the telling is a full one.
+    /// The plan, included if the text is a full one.
     pub plan: Option<&'a Plan>,
     pub state_file: &'a str,
-    /// Until when it was heard of, as text.
+    /// Until when the session was heard from, as text.
     pub heard_until: &'a str,
-    /// The longest text that reaches the session whole, in characters.
+    /// The longest text that reaches the session untruncated, in characters.
     pub room: usize,
-    /// A random mark of this text alone.
+    /// A random mark, unique to this text.
     pub nonce: &'a str,
 }
 
@@ -83,8 +84,8 @@ pub fn text(facts: &RecoveryFacts<'_>) -> String {
     fence::seal(&format!("{}{plan}", whole_state(facts, room)), facts.nonce)
 }
 
-/// Everything but the plan. The programs count characters, so a script with three bytes a character gets more bytes for as many of
-/// them, up to [`WIDE_BYTES`].
+/// Everything but the plan. The programs count characters, so a script with three bytes per character gets more bytes for
+/// the same number of characters, up to [`WIDE_BYTES`].
 fn whole_state(facts: &RecoveryFacts<'_>, room: usize) -> String {
     let (head, after) = (head(facts), protocol(facts));
     let mut bytes = WIDE_BYTES.max(room);
@@ -143,16 +144,16 @@ fn ordinal(n: u32) -> String {
     }
 }
 
-/// The record, with what was looked up in it.
+/// The record, including what was looked up.
 fn state(facts: &RecoveryFacts<'_>, room: usize) -> String {
     let mut items = lists::items(facts.session, room);
     items.extend(looked_up(facts));
     lists::record(&items, room)
 }
 
-/// What was looked up. It holds names that others chose, so it stands in the fence with the record.
+/// What was looked up. It contains names that others chose, so it is in the fence with the record.
 fn looked_up(facts: &RecoveryFacts<'_>) -> Vec<Item> {
-    /// A sentence each; more than these would take the room of the record.
+    /// One sentence each; more than these would take room from the record.
     const SENTENCES_MAX: usize = 8;
     let mut lines: Vec<String> =
         facts.established.iter().take(SENTENCES_MAX).map(|sentence| one_line(sentence, 200)).collect();

@@ -1,7 +1,7 @@
 //! Prose in sentences, in any language: by line, by list entry, by the marks that end a sentence with or without a blank after
 //! them. What a sentence is worth is decided in `worth`.
 
-/// Longest sentence: a finding with its reason fits. What is longer is cut where a clause ends.
+/// Longest sentence: a finding with its reason fits. A longer one is cut where a clause ends.
 const SENTENCE_MAX_BYTES: usize = 420;
 
 /// Shortest clause that a long sentence is cut into.
@@ -19,7 +19,7 @@ const ENDS: [char; 4] = ['.', '!', '?', '…'];
 /// Marks that end a sentence whatever follows.
 const WIDE_ENDS: [char; 5] = ['。', '！', '？', '｡', '．'];
 
-/// Marks that may stand between the end of a sentence and the blank after it.
+/// Marks that may come between the end of a sentence and the blank after it.
 const CLOSING: [char; 12] = ['"', '\'', ')', ']', '*', '_', '”', '“', '’', '»', '」', '』'];
 
 /// Marks after which a long sentence can be cut.
@@ -38,7 +38,7 @@ pub fn split(text: &str) -> Vec<&str> {
     parts(text).into_iter().map(|part| part.text).collect()
 }
 
-/// The sentences of a text with where they stand.
+/// The sentences of a text with their positions.
 pub fn parts(text: &str) -> Vec<Part<'_>> {
     let mut found: Vec<Part<'_>> = Vec::new();
     let (mut in_code, mut blank, mut listed) = (false, false, false);
@@ -54,7 +54,7 @@ pub fn parts(text: &str) -> Vec<Part<'_>> {
         }
         let line = without_marks(whole);
         let entry = line.len() < whole.trim().len();
-        // A list continues over blank lines, and what follows it is a paragraph of its own.
+        // A list continues across blank lines, and what follows it is a new paragraph.
         let goes_on = (listed && entry) || (!blank && listed == entry);
         if !goes_on && !found.is_empty() {
             paragraph += 1;
@@ -122,8 +122,8 @@ fn sentences<'a>(line: &'a str, found: &mut Vec<&'a str>) {
     push(&line[from..], found);
 }
 
-/// Whether a mark between these ends a sentence: a blank follows and no small letter, and what stands before is no abbreviation
-/// of one letter and no number.
+/// Whether a mark between these ends a sentence: a blank follows and no lower-case letter, and what precedes it is neither a
+/// one-letter abbreviation nor a number.
 fn is_end(before: &str, after: &str) -> bool {
     if after.is_empty() {
         return true;
@@ -137,7 +137,7 @@ fn is_end(before: &str, after: &str) -> bool {
     blank && !short && !number && next.is_none_or(|next| !next.is_lowercase())
 }
 
-/// Keeps a sentence; a very long one in clauses.
+/// Keeps a sentence; splits a very long one into clauses.
 fn push<'a>(sentence: &'a str, found: &mut Vec<&'a str>) {
     let mut rest = sentence.trim();
     while rest.len() > SENTENCE_MAX_BYTES {
@@ -148,7 +148,7 @@ fn push<'a>(sentence: &'a str, found: &mut Vec<&'a str>) {
     found.push(crate::text::truncate_bytes(rest, SENTENCE_MAX_BYTES));
 }
 
-/// Where the last clause ends that fits.
+/// Where the last clause that fits ends.
 fn clause(text: &str) -> Option<usize> {
     let fits = |(at, c): (usize, char)| {
         let end = at + c.len_utf8();

@@ -1,5 +1,5 @@
-//! A guarded session: everything that its journal tells, added up. Facts are keyed, so one that is told twice, by a hook that
-//! fires twice or by the transcript as well, changes nothing. Every list has a bound; what is oldest is forgotten first.
+//! A guarded session: everything in its journal, added up. Facts are keyed, so a repeated fact, from a hook that fires twice
+//! or from the transcript as well, changes nothing. Every list has a bound; the oldest entries are forgotten first.
 
 mod add;
 
@@ -18,13 +18,13 @@ pub const FIRST_PROMPTS: usize = 4;
 /// Messages of the assistant kept.
 pub const SAID_MAX: usize = 1_000;
 
-/// Bytes of them. Beyond that the older half is kept in its best sentences only.
+/// Bytes of all messages kept. Beyond that, only the best sentences of the older half are kept.
 pub const SAID_MAX_BYTES: usize = 192 << 10;
 
 /// Calls without an end that are kept: a turn has a few.
 pub const OPEN_CALLS_MAX: usize = 16;
 
-/// Calls whose end is remembered, so that a beginning that is told late opens none again.
+/// Calls whose end is remembered, so that a start that is reported late does not reopen one.
 const CLOSED_CALLS_MAX: usize = 64;
 
 /// Notes kept.
@@ -36,7 +36,7 @@ pub const TASKS_MAX: usize = 500;
 /// Longest title of a task.
 const SUBJECT_BYTES: usize = 300;
 
-/// Longest description of one.
+/// Longest description of a task.
 const DESCRIPTION_BYTES: usize = 1_000;
 
 /// Helpers kept.
@@ -62,7 +62,7 @@ pub struct Prompt {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum After {
-    /// Other words of its own, or nothing that is known.
+    /// Other words of the assistant, or nothing that is known.
     #[default]
     Nothing,
     Prompt,
@@ -126,7 +126,7 @@ pub struct Helper {
     pub kind: String,
     /// What it was told to do.
     pub prompt: String,
-    /// How its work ended; nothing while it runs.
+    /// How its work ended; `None` while it runs.
     pub outcome: Option<Outcome>,
     pub words: String,
     pub at: u64,
@@ -137,7 +137,7 @@ pub struct Written {
     pub path: String,
     /// Which helper wrote it.
     pub by: Option<String>,
-    /// When, last.
+    /// When it was last written.
     pub at: u64,
 }
 
@@ -168,7 +168,7 @@ pub struct Retold {
     pub times: u32,
     pub compaction: u32,
     pub process: Option<serde_json::Value>,
-    /// Whether nothing but beginnings was heard since.
+    /// Whether only starts of the session were seen since.
     pub quiet: bool,
 }
 
@@ -179,17 +179,17 @@ pub struct Session {
     pub prompts: Vec<Prompt>,
     /// What the assistant said, in its order.
     pub said: Vec<Said>,
-    /// Calls that began and have no end yet.
+    /// Calls that have started and not ended.
     pub open_calls: Vec<OpenCall>,
     pub closed_calls: Vec<String>,
-    /// What the transcript told of last; the same for hooks.
+    /// The last thing that the transcript reported; the same for hooks.
     pub after: (After, After),
-    /// Whether the transcript told of nothing but a compaction since the last one: a second line about it is the same.
+    /// Whether the transcript has shown only a compaction since the last one: a second line about it is the same compaction.
     pub read_quiet: bool,
     pub notes: Vec<Prompt>,
     /// The session's tasks, in the order in which they were made.
     pub tasks: Vec<Task>,
-    /// The list of a program that tells its list whole.
+    /// The list of a program that reports its list in full.
     pub todos: Vec<Todo>,
     /// Helpers in the order of their calls.
     pub helpers: Vec<Helper>,
@@ -200,16 +200,16 @@ pub struct Session {
     pub questions: Vec<Question>,
     /// The plan last read or written.
     pub plan_file: Option<String>,
-    /// Compactions that hooks told of.
+    /// Compactions that hooks reported.
     pub noticed: u32,
     /// Compactions that the transcript shows.
     pub boundaries: u32,
-    /// Whether nothing happened since the last notice: another one is about the same compaction.
+    /// Whether nothing happened since the last notice: another notice is about the same compaction.
     pub quiet: bool,
     pub summary: Option<String>,
     /// What stopped it last, until it continued.
     pub limit: Option<Prompt>,
-    /// Percent of the context left, when it was last told.
+    /// Percent of the context left, as last reported.
     pub context_left: Option<u8>,
     /// Percent of the allowance left.
     pub usage_left: Option<u8>,
@@ -218,19 +218,19 @@ pub struct Session {
     /// Whether the person has typed something in this very session, not in one that it continues.
     pub own_work: bool,
     pub last_words: String,
-    /// How it ended: whether that was meant, and the program's word.
+    /// How it ended: whether that was intended, and the program's word for it.
     pub ended: Option<(bool, String)>,
     /// When and for what it was told again.
     pub told: Retold,
     pub transcript: Option<String>,
-    /// How far that was read.
+    /// How far the transcript was read.
     pub read_to: u64,
     pub process: Option<serde_json::Value>,
     /// Sessions that this one continues.
     pub inherits: Vec<String>,
-    /// When it was first heard of.
+    /// When the session was first heard from.
     pub first_at: u64,
-    /// When it was last heard of.
+    /// When the session was last heard from.
     pub last_at: u64,
     /// Records added up.
     pub records: u64,
@@ -243,19 +243,19 @@ impl Session {
         }
         self.last_at = self.last_at.max(record.at);
         self.records += 1;
-        // What the transcript holds came before what the hook tells now.
+        // The transcript's content comes before what the hook reports now.
         for fact in &record.read {
             self.follow(fact, ToldBy::Transcript, record.at);
             if let Fact::Compacted { summary } = fact {
-                // Hooks and transcript are counted apart, never added. A transcript may have two lines for one compaction, a
-                // boundary and a summary: without work between them they are one.
-                // One without hooks for it writes its summary again when it is resumed.
+                // Hooks and transcript are counted separately, never added. A transcript may have two lines for one
+                // compaction, a boundary and a summary: without work between them they are one. A program without hooks for
+                // it writes its summary again when it is resumed.
                 let again = self.noticed == 0 && summary.is_some() && *summary == self.summary;
                 self.boundaries += u32::from(!again && !self.read_quiet);
                 self.summary = summary.clone().or(self.summary.take());
                 self.read_quiet = true;
             } else if let Fact::Prompt { text } = fact {
-                // Whether the person still waits, the hooks know: a prompt that only the transcript tells is an old one.
+                // The hooks know whether the person still waits: a prompt that only the transcript has is an old one.
                 self.old_prompt(text, record.at);
             } else {
                 self.take(fact, record.at);
@@ -332,7 +332,7 @@ impl Session {
         split(&last.text).pop().filter(|sentence| asks(sentence))
     }
 
-    /// Tasks completed, and all of them.
+    /// The number of completed tasks, and of all tasks.
     pub fn progress(&self) -> (usize, usize) {
         let statuses = self.tasks.iter().map(|task| task.status).chain(self.todos.iter().map(|todo| todo.status));
         let listed: Vec<TaskStatus> = statuses.filter(|status| *status != TaskStatus::Deleted).collect();
@@ -343,7 +343,8 @@ impl Session {
         self.questions.iter().filter(|question| question.answer.is_none())
     }
 
-    /// Whether a fact would change something. Only of tasks it is asked: programs tell their whole list again and again.
+    /// Whether a fact would change something. This is asked only about tasks: programs report their whole list again and
+    /// again.
     pub fn is_news(&self, fact: &Fact) -> bool {
         let Fact::Task { id, subject, description, status, owner, blocked_by } = fact else {
             return true;
@@ -361,7 +362,7 @@ impl Session {
             && blocked_by.iter().all(|blocker| task.blocked_by.contains(blocker)))
     }
 
-    /// Whether a notice is about a compaction that is already counted, and what a quiet time means: any fact of work ends it.
+    /// Tracks whether a notice is about a compaction that is already counted: any fact of work ends the quiet time.
     fn note_quiet(&mut self, fact: &Fact) {
         match fact {
             Fact::Begun { how: super::fact::Beginning::Compacted } | Fact::Compacted { .. } => {

@@ -1,4 +1,4 @@
-//! A guarded session's `session-state.md`: the whole session to date on at most [`MAX_BYTES`], overwritten as a whole.
+//! A guarded session's `session-state.md`: the whole session to date in at most [`MAX_BYTES`], rewritten as a whole.
 
 use std::fmt::Write;
 

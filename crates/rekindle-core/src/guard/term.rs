@@ -1,9 +1,9 @@
-//! What a sentence is made of, whatever its language: numbers, names as programs have them (paths, flags, identifiers,
-//! versions, addresses), quoted text, words. Scripts without blanks between words are cut where the script changes.
+//! What a sentence is made of, whatever its language: numbers, names as in programs (paths, flags, identifiers, versions,
+//! addresses), quoted text, words. Scripts without blanks between words are split where the script changes.
 
 use std::collections::BTreeMap;
 
-/// What a term is, the least telling first.
+/// What a term is, the least informative first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     Word,
@@ -13,7 +13,7 @@ pub enum Kind {
     Number,
 }
 
-/// Terms of one text that are looked at: a sentence has a few dozen.
+/// Terms of one text that are inspected: a sentence has a few dozen.
 const TERMS_MAX: usize = 200;
 
 /// Longest quotation that is one term: longer ones are a text of their own.
@@ -26,7 +26,7 @@ const JOINTS: [char; 14] = ['_', '-', '.', '/', ':', '@', '#', '=', '+', '~', '%
 const QUOTES: [(char, char); 8] =
     [('`', '`'), ('"', '"'), ('„', '“'), ('„', '”'), ('“', '”'), ('«', '»'), ('「', '」'), ('『', '』')];
 
-/// The distinct terms of a text, in small letters.
+/// The distinct terms of a text, in lower case.
 pub fn terms(text: &str) -> BTreeMap<String, Kind> {
     let mut found = BTreeMap::new();
     quoted(text, &mut found);
@@ -58,16 +58,16 @@ pub fn terms(text: &str) -> BTreeMap<String, Kind> {
     found
 }
 
-/// Scripts by how they are cut into words.
+/// Scripts by how they are split into words.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Script {
-    /// Words stand between blanks.
+    /// Words are separated by blanks.
     Spaced,
     /// Ideographs.
     Han,
     /// Names and loan words of Japanese.
     Katakana,
-    /// Its endings and small words.
+    /// Japanese endings and small words.
     Hiragana,
     /// No letter and no digit.
     Other,
@@ -132,7 +132,7 @@ fn kind(token: &str) -> Option<Kind> {
     Some(if flag || joined || camel || capitals || digits > 0 { Kind::Name } else { Kind::Word })
 }
 
-/// What stands between quotation marks, as one term each; between backticks it is a name.
+/// The text between quotation marks, as one term each; between backticks it is a name.
 fn quoted(text: &str, found: &mut BTreeMap<String, Kind>) {
     for (open, close) in QUOTES {
         let mut rest = text;

@@ -1,5 +1,6 @@
-//! When a session has to be told again what it was doing. Concrete facts decide: the program's own notice, the person's word,
-//! or a transcript that no longer holds what the state names. In doubt it is told: reading it again costs little.
+//! When a session has to be told again what it was doing. Concrete facts decide: the program's own notice, the person's
+//! word, or a transcript that no longer contains what the state names. If in doubt it is told: reading it again costs
+//! little.
 
 use super::fact::Beginning;
 use super::session::Session;
@@ -18,11 +19,11 @@ pub enum Occasion {
     Compacted,
     /// It continues after a pause.
     Resumed,
-    /// It is a new one; the last one died with work open.
+    /// It is a new session; the last one died with open work.
     Died,
     /// The person says that it has forgotten.
     PersonSays,
-    /// The transcript no longer holds what the state names.
+    /// The transcript no longer contains what the state names.
     Missing,
     /// The person wants a new session to continue this one.
     Asked,
@@ -32,25 +33,25 @@ pub enum Occasion {
 pub struct Telling {
     pub occasion: Occasion,
     pub compaction: u32,
-    /// With the whole plan: after every second compaction, when what was lost adds up.
+    /// With the whole plan: after every second compaction, because the losses add up.
     pub full: bool,
 }
 
-/// How long a session that died is offered, in milliseconds: after two weeks nobody waits for it.
+/// How long a dead session is offered, in milliseconds: after two weeks nobody waits for it.
 const OFFERED_MS: u64 = 14 * 24 * 60 * 60 * 1000;
 
-/// Whether a session that no longer lives is offered to a new one: somebody spoke in it, something was left open or it was killed while it worked, and it did not end
-/// as it was meant to. Whoever leaves because of a limit means to come back.
+/// Whether a dead session is offered to a new one: the person spoke in it, something was left open or it was killed while it
+/// worked, and its end was not intended. A person who leaves because of a limit intends to come back.
 pub fn offered(session: &Session, now_ms: u64) -> bool {
     let meant = session.limit.is_none() && session.ended.as_ref().is_some_and(|(meant, _)| *meant);
     let recent = now_ms.saturating_sub(session.last_at) < OFFERED_MS;
-    // One that worked and never said that it ends was killed, whatever it had finished.
+    // A session that worked and never reported its end was killed, whatever it had finished.
     let killed = session.ended.is_none() && session.has_worked();
     session.own_work && (session.has_open_work() || killed) && !meant && recent
 }
 
-/// Whether to tell the session now. `inherits`: it has just taken over a session that died with work open. `missing`: what the
-/// transcript shows is less than what was read of it before.
+/// Whether to tell the session now. `inherits`: it has taken over a session that died with open work. `missing`: the
+/// transcript shows less than was read from it before.
 pub fn telling(session: &Session, chance: &Chance<'_>, inherits: bool, missing: bool) -> Option<Telling> {
     if !session.has_content() {
         return None;
@@ -74,11 +75,11 @@ pub fn telling(session: &Session, chance: &Chance<'_>, inherits: bool, missing: 
     Some(Telling { occasion, compaction, full })
 }
 
-/// Longest message that is a call for us: a few words. In a longer one the name stands for something else.
+/// Longest message that can be a call for us: a few words. In a longer one our name means something else.
 const CALL_MAX_BYTES: usize = 60;
 
-/// Whether the person calls for the state: by our name in a short message, which is the same in every language. A command line
-/// of ours is none.
+/// Whether the person calls for the state: by our name in a short message, which is the same in every language. One of our
+/// command lines does not count.
 fn names_us(text: &str) -> bool {
     let short = text.trim().len() <= CALL_MAX_BYTES && text.lines().count() <= 1;
     let first = text.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());

@@ -1,7 +1,8 @@
-//! Which of an assistant's sentences are worth keeping, in any language and without a list of words: by what they name, by what
-//! is said nowhere else, and by where they stand. A sentence that only announces the call after it repeats what the call says.
+//! Which of an assistant's sentences are worth keeping, in any language and without a list of words: by what they name, by
+//! what is said nowhere else, and by their position. A sentence that only announces the call after it repeats what the call
+//! says.
 //!
-//! Nothing here decides what fits: sentences come back with a score, and `memory` fills the room.
+//! Nothing here decides what fits: sentences are returned with a score, and `memory` fills the room.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,10 +13,11 @@ use super::term::{Kind, terms};
 /// Sentences that are ranked, the newest first: what is kept of a session has fewer, unless they are all very short.
 const RANKED_MAX: usize = 6_000;
 
-/// Two sentences that share so much of the shorter one's terms, in percent, say the same.
+/// Two sentences say the same if they share this percentage of the shorter one's terms.
 const SAME_PERCENT: usize = 75;
 
-/// Sentences that hold a term and are compared for saying the same: a term that stands in more of them tells nothing apart.
+/// Sentences with a term that are compared for saying the same: a term that occurs in more of them does not distinguish
+/// anything.
 const COMPARED_MAX: usize = 12;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +36,7 @@ struct Candidate<'a> {
     terms: BTreeMap<String, Kind>,
     first: bool,
     last: bool,
-    /// It opens the last of several paragraphs: what a long answer comes to.
+    /// It opens the last of several paragraphs: the conclusion of a long answer.
     closes: bool,
 }
 
@@ -43,7 +45,7 @@ pub fn sentences(session: &Session) -> Vec<Sentence<'_>> {
     sentences_of(session, session.said.len())
 }
 
-/// The same of its first `messages` messages alone.
+/// The same for only its first `messages` messages.
 pub fn sentences_of(session: &Session, messages: usize) -> Vec<Sentence<'_>> {
     let candidates = candidates(session, messages);
     let spread = spread(session, &candidates);
@@ -84,7 +86,7 @@ fn candidates(session: &Session, messages: usize) -> Vec<Candidate<'_>> {
     found
 }
 
-/// In how many sentences and messages of the person each term stands.
+/// In how many sentences and messages of the person each term occurs.
 fn spread(session: &Session, candidates: &[Candidate<'_>]) -> BTreeMap<String, u32> {
     let mut spread: BTreeMap<String, u32> = BTreeMap::new();
     let prompts = session.prompts.iter().map(|prompt| terms(&prompt.text));
@@ -98,7 +100,7 @@ fn spread(session: &Session, candidates: &[Candidate<'_>]) -> BTreeMap<String, u
     spread
 }
 
-/// What a sentence tells for its length: every term counts by what it is and by how seldom it is said.
+/// How informative a sentence is for its length: every term counts by its kind and by how rare it is.
 fn information(candidate: &Candidate<'_>, spread: &BTreeMap<String, u32>) -> u64 {
     let mut sum = 0;
     for (term, kind) in &candidate.terms {
@@ -111,18 +113,18 @@ fn information(candidate: &Candidate<'_>, spread: &BTreeMap<String, u32>) -> u64
         };
         sum += weight * 100 / (60 + 40 * times);
     }
-    // A short sentence leans on its neighbours: alone it tells less than its terms.
+    // A short sentence depends on its neighbours: alone it says less than its terms.
     sum
 }
 
-/// Long words are seldom small talk; in scripts of ideographs two characters are a word.
+/// Long words are seldom small talk; in ideographic scripts two characters are a word.
 fn long(term: &str) -> u64 {
     let wide = term.chars().any(|c| c as u32 >= 0x2e80);
     let chars = term.chars().count() as u64 * if wide { 3 } else { 1 };
     chars.min(12) * 10
 }
 
-/// Where a sentence stands, in percent. `leads`: it tells the most of its message, beside others.
+/// The weight of a sentence's position, in percent. `leads`: it is the most informative of several in its message.
 fn place(candidate: &Candidate<'_>, said: &Said, leads: bool) -> u64 {
     let mut percent = 100;
     match &said.then {
@@ -169,7 +171,7 @@ fn level(scored: &mut [Sentence<'_>]) {
     }
 }
 
-/// Sentences whose terms nearly all stand in a later one.
+/// Sentences whose terms nearly all occur in a later one.
 fn repeated(candidates: &[Candidate<'_>]) -> BTreeSet<usize> {
     let mut holders: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     let mut found = BTreeSet::new();

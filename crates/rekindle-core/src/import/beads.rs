@@ -1,4 +1,4 @@
-//! beads: one issue a line. Dependencies that block become `blocked by`, parents become groups, the rest is left out.
+//! beads: one issue per line. Dependencies that block become `blocked by`, parents become groups, the rest is left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use super::{
     malformed, only_file,
 };
 
-/// Sorts of issues that are no work.
+/// Types of issues that are not work.
 const NO_WORK: [&str; 5] = ["message", "gate", "molecule", "event", "decision"];
 
 /// Milliseconds of a minute.
@@ -80,7 +80,7 @@ fn item(issue: &Value, id: &str, done: bool, all: &BTreeMap<String, &Value>, oth
         id: id.to_owned(),
         title: text(issue, "title"),
         done,
-        // There 0 is the highest and 2 the usual one, here higher goes first and 0 is the usual one.
+        // In beads 0 is the highest priority and 2 the default; here higher goes first and 0 is the default.
         priority: 2 - priority.clamp(0, 4),
         timeout_ms: estimate.map(|minutes| minutes * ESTIMATE_FACTOR * MINUTE_MS),
         ..Item::default()
@@ -90,7 +90,7 @@ fn item(issue: &Value, id: &str, done: bool, all: &BTreeMap<String, &Value>, oth
     item.say("What must hold", text(issue, "acceptance_criteria"));
     item.say("Notes", text(issue, "notes"));
     item.say("Labels", ids(issue, "labels").join(", "));
-    // What holds a parent back holds its children back too, however far above.
+    // What blocks a parent blocks its children too, however far down.
     let mut above = vec![issue];
     let mut seen = BTreeSet::from([id.to_owned()]);
     while let Some(issue) = above.pop() {

@@ -1,7 +1,7 @@
-//! Reads a Markdown checklist line by line: headings, items with their boxes, and the text below each. Code fences and
+//! Parses a Markdown checklist line by line: headings, items with their boxes, and the text below each. Code fences and
 //! comments are text or nothing, never items. What a heading or an item's text means is decided by the formats.
 
-/// A line of a checklist that means something, with the text that stands below it.
+/// A meaningful line of a checklist, with the text below it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Entry {
     pub(super) kind: Kind,
@@ -20,7 +20,7 @@ pub(super) enum Kind {
         indent: usize,
         /// Ticked off.
         done: bool,
-        /// `[ ]*`: nobody has to do it.
+        /// `[ ]*`: it does not have to be done.
         optional: bool,
     },
 }
@@ -63,7 +63,7 @@ pub(super) fn read(text: &str) -> Vec<Entry> {
 
 fn close(entries: &mut [Entry], below: &mut Vec<&str>) {
     if let Some(last) = entries.last_mut() {
-        // What is not indented stands below an item but is not its text.
+        // Lines without indentation are below an item but not part of its text.
         let own = |line: &&str| line.trim().is_empty() || line.starts_with([' ', '\t']);
         let count = match last.kind {
             Kind::Item { .. } => below.iter().take_while(|line| own(line)).count(),
@@ -116,7 +116,7 @@ pub(super) fn numbered(text: &str) -> Option<(&str, &str)> {
     digits.then(|| (number, text[end..].trim_start()))
 }
 
-/// What stands behind a bold label at the start of a line of a text: `**Goal**: this`.
+/// The text after a bold label at the start of a line: `**Goal**: this`.
 pub(super) fn labelled(text: &str, label: &str) -> Option<String> {
     text.lines().find_map(|line| {
         let rest = line.trim().strip_prefix("**")?.strip_prefix(label)?;

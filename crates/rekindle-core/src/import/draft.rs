@@ -1,5 +1,5 @@
-//! What every format is first turned into: items with keys of the source, groups that stand for several items, and what
-//! is to be remarked. Owns the sum of the remarks; which ids the items get and how they are written is decided later.
+//! What every format is first turned into: items with keys of the source, groups of several items, and remarks. Owns the sum
+//! of the remarks; which ids the items get and how they are written is decided later.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,16 +11,16 @@ const QUOTED_MAX_BYTES: usize = 60;
 /// A part of an item's text, with what it is.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
-    /// A line above it; empty: none.
+    /// A line above it; empty for none.
     pub(super) label: &'static str,
     /// The source's own words.
     pub(super) text: String,
 }
 
-/// One task to be.
+/// A future task.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Item {
-    /// By which others of the source refer to it.
+    /// The key by which others in the source refer to it.
     pub(super) key: String,
     /// The id that it would like to have; made valid and unique later.
     pub(super) id: String,
@@ -40,7 +40,7 @@ pub(super) struct Item {
 }
 
 impl Item {
-    /// Adds a part unless it says nothing.
+    /// Adds a part unless it is empty.
     pub(super) fn say(&mut self, label: &'static str, text: impl Into<String>) {
         let text = text.into();
         if !text.trim().is_empty() {
@@ -49,16 +49,16 @@ impl Item {
     }
 }
 
-/// A plan to be.
+/// A future plan.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     pub(super) title: String,
-    /// What everybody is told.
+    /// What every agent is told.
     pub(super) goal: Vec<Part>,
     pub(super) items: Vec<Item>,
-    /// Keys that stand for several items: whoever comes after one comes after all of its members.
+    /// Keys that represent several items: what comes after one comes after all of its members.
     pub(super) groups: BTreeMap<String, Vec<String>>,
-    /// Keys of what was left out, so that whoever waits for one is remarked and not called mistaken.
+    /// Keys of what was left out, so that an item that waits for one gets a remark and is not treated as an error.
     pub(super) left_out: BTreeSet<String>,
     /// One line each.
     pub(super) remarks: Vec<String>,
@@ -80,7 +80,7 @@ impl Draft {
     }
 }
 
-/// A word of the source as a remark shows it.
+/// A word of the source, formatted for a remark.
 pub(super) fn shown(text: &str) -> String {
     format!("`{}`", one_line(text, QUOTED_MAX_BYTES).replace('`', "'"))
 }

@@ -1,5 +1,6 @@
-//! GitHub issues, as `gh issue list --json` prints them. What an issue waits for is taken from its own fields where `gh` has
-//! them, from "blocked by #12" in its text, and from task lists of issues (`- [ ] #12`): the list's own issue comes last.
+//! GitHub issues, as `gh issue list --json` prints them. What an issue waits for is taken from its own fields if `gh` has
+//! them, from "blocked by #12" in its text, and from task lists of issues (`- [ ] #12`): the issue that contains the list
+//! comes last.
 
 use serde_json::Value;
 
@@ -10,7 +11,7 @@ use super::{
     malformed, only_file,
 };
 
-/// Words before `#12` that say that an issue waits for it.
+/// Words before `#12` that mean that an issue waits for it.
 const WAITS: [&str; 4] = ["blocked by", "depends on", "requires", "after"];
 
 pub(super) fn read(source: &Source) -> Result<Draft, ImportError> {
@@ -82,7 +83,7 @@ fn waits_for(issue: &Value, body: &str) -> Vec<String> {
     numbers
 }
 
-/// The numbers of `#12, #13 and #14`, as long as nothing else stands between them.
+/// The numbers of `#12, #13 and #14`, as long as nothing else is between them.
 fn references(text: &str, most: usize) -> Vec<String> {
     let mut found = Vec::new();
     for word in text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty()) {

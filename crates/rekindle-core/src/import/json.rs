@@ -1,5 +1,5 @@
-//! Reading foreign JSON without trusting its shape: a field of another type is as good as none. Which fields there are
-//! is decided by the formats.
+//! Reading foreign JSON without trusting its shape: a field of another type counts as missing. Which fields there are is
+//! decided by the formats.
 
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ pub(super) fn as_text(value: &Value) -> String {
     }
 }
 
-/// A field as a list; empty if it is none.
+/// A field as a list; empty if it is not a list.
 pub(super) fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
     value.get(field).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }

@@ -8,7 +8,7 @@ use super::{
     malformed, only_file,
 };
 
-/// An item that others stand in.
+/// An item that contains others.
 struct Outer {
     indent: usize,
     title: String,

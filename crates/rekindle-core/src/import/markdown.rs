@@ -1,5 +1,5 @@
-//! Documents as people and models write them: headings, lists, checklists and tables of tasks. Reads a document into a tree
-//! of blocks, chooses the blocks that are tasks, and takes order, checks and what is done from what stands with them. What
+//! Documents as people and models write them: headings, lists, checklists and tables of tasks. Parses a document into a tree
+//! of blocks, chooses the blocks that are tasks, and takes order, checks and completion from the text around them. What
 //! belongs to no task is kept as the plan's context, so that nothing of the document is lost.
 
 mod boxes;
@@ -29,7 +29,7 @@ use words::About;
 /// Longest note: it quotes a title, which may be as long as its author liked.
 const NOTE_MAX_BYTES: usize = 400;
 
-/// Most things that one remark names.
+/// Maximum number of things that one remark names.
 const PASSED_MAX: usize = 12;
 
 pub(super) fn read(source: &Source) -> Result<Draft, ImportError> {
@@ -117,7 +117,7 @@ fn merge_repeated(tree: &Tree<'_>, chosen: &mut Chosen) -> Vec<(usize, String)> 
     notes
 }
 
-/// An id for every task: its own, else its number, with that of its group where numbers begin anew, else its place.
+/// An id for every task: its own, else its number, with that of its group if numbers start again, else its position.
 fn ids(chosen: &Chosen) -> Vec<String> {
     let named = |task: &TaskAt| !task.mark.label.is_empty();
     let all: Vec<&str> = chosen.tasks.iter().filter(|task| named(task)).map(|task| task.mark.label.as_str()).collect();
@@ -135,7 +135,7 @@ fn ids(chosen: &Chosen) -> Vec<String> {
             () => format!("T{label}"),
         });
     }
-    // Two ids alike, as from a list without numbers among numbered headings: by place, all of them.
+    // If two ids are the same, as from a list without numbers among numbered headings, all ids are by position.
     if ids.iter().collect::<BTreeSet<_>>().len() < ids.len() {
         let own = |task: &TaskAt| {
             task.mark.label.len() > 1
@@ -178,7 +178,7 @@ fn item(tree: &Tree<'_>, chosen: &Chosen, task: &TaskAt, labels: &[Field], notes
             item.say("", tree.body(task.node));
         }
         Origin::Item => {
-            // `Do this — `make check``: what stands behind the dash is how to tell.
+            // `Do this — `make check``: the text after the dash says how to verify it.
             let behind = tree.node(task.node).text.rsplit_once(['—', '–']).map_or("", |(_, behind)| behind.trim());
             if behind.starts_with('`') && behind.ends_with('`') && behind.matches('`').count() == 2 {
                 checks::in_text(behind, &mut found);
@@ -230,7 +230,7 @@ fn group_text(tree: &Tree<'_>, chosen: &Chosen, group: usize) -> String {
     std::iter::once(head.as_str()).chain(said).collect::<Vec<_>>().join("\n\n")
 }
 
-/// The parts of a group that stand in none of its tasks and in no group or heading of it.
+/// The parts of a group that are in none of its tasks and in none of its groups or headings.
 fn group_spans(tree: &Tree<'_>, chosen: &Chosen, group: usize) -> Vec<Range<usize>> {
     let node = chosen.groups[group].node;
     let taken: BTreeSet<usize> =
@@ -243,7 +243,7 @@ fn group_spans(tree: &Tree<'_>, chosen: &Chosen, group: usize) -> Vec<Range<usiz
     own.map(|child| tree.node(child).span.clone()).collect()
 }
 
-/// What a phase is proven by proves its last task.
+/// The checks of a phase prove its last task.
 fn group_checks(tree: &Tree<'_>, chosen: &Chosen, draft: &mut Draft, notes: &mut Vec<(usize, String)>) {
     let inside: BTreeSet<usize> =
         chosen.tasks.iter().flat_map(|task| std::iter::once(task.node).chain(tree.below(task.node))).collect();
@@ -282,7 +282,7 @@ fn covers(tree: &Tree<'_>, node: usize, line: usize) -> bool {
     (first..first + node_lines.max(1)).contains(&line)
 }
 
-/// What stands in no task and in no group: the plan's context, in the order of the document.
+/// What is in no task and in no group: the plan's context, in the order of the document.
 fn context(tree: &Tree<'_>, chosen: &Chosen) -> Vec<Part> {
     let mut cuts: Vec<Range<usize>> =
         chosen.tasks.iter().map(|task| whole_lines(tree.source, &tree.node(task.node).span)).collect();
@@ -316,14 +316,14 @@ fn context(tree: &Tree<'_>, chosen: &Chosen) -> Vec<Part> {
     parts
 }
 
-/// A range with the rest of its first line, where only its bullet stands before it.
+/// A range with the rest of its first line, if only its bullet comes before it.
 fn whole_lines(source: &str, range: &Range<usize>) -> Range<usize> {
     let line = source[..range.start].rfind('\n').map_or(0, |found| found + 1);
     let before = &source[line..range.start];
     if before.trim().is_empty() { line..range.end } else { range.clone() }
 }
 
-/// Names the headings and items that hold tasks: each could have been one itself.
+/// Names the headings and items that contain tasks: each could have been one itself.
 fn groups(tree: &Tree<'_>, chosen: &Chosen, draft: &mut Draft) {
     let named = |group: &choose::GroupAt| format!("{} (line {})", shown(&group.mark.title), tree.node(group.node).line);
     let named: Vec<String> = chosen.groups.iter().map(named).collect();
@@ -332,14 +332,14 @@ fn groups(tree: &Tree<'_>, chosen: &Chosen, draft: &mut Draft) {
     }
 }
 
-/// Names what could be taken for tasks and was not.
+/// Names what could be taken for a task and was not.
 fn passed(chosen: &Chosen, draft: &mut Draft) {
     let mut passed = chosen.passed.clone();
     passed.sort_by_key(|(first, last, _)| (*first, std::cmp::Reverse(*last)));
     let mut end = 0;
     let mut named = Vec::new();
     for (first, last, name) in passed {
-        // What stands in something that is named needs no name of its own.
+        // What is inside something named needs no name of its own.
         if last > end {
             end = last;
             let lines = if first == last { format!("line {first}") } else { format!("lines {first} to {last}") };

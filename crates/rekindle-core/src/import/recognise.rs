@@ -1,4 +1,4 @@
-//! Which format a file has: by where it lies, else by what stands in it. Only says what is clear; the rest is asked.
+//! Which format a file has: by its location, else by its content. Only says what is clear; the rest is asked.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::{
     checklist::{self, Kind, numbered},
 };
 
-/// The format of a file, if it can be told.
+/// The format of a file, if it can be recognised.
 pub fn recognise(path: &str, text: &str) -> Option<Format> {
     let path = format!("/{}", path.replace('\\', "/"));
     let places = [

@@ -1,5 +1,5 @@
-//! spec-kit: `- [ ] T012 [P] [US1] text in path/file.py (depends on T010)` under headings of phases. Setup and foundation come
-//! before the stories, the stories stand side by side, what follows them comes after all of them.
+//! spec-kit: `- [ ] T012 [P] [US1] text in path/file.py (depends on T010)` under headings of phases. Setup and foundation
+//! come before the stories, the stories run side by side, what follows them comes after all of them.
 
 use super::{
     Draft, Format, ImportError, Source,
@@ -8,10 +8,10 @@ use super::{
     malformed, only_file,
 };
 
-/// Endings that a word must not have to be taken for a file: marks of the sentence round it.
+/// Characters that are stripped from a word before it is taken for a file: marks of the sentence around it.
 const AROUND_PATH: [char; 9] = ['`', '.', ',', ';', ':', '(', ')', '\'', '"'];
 
-/// A phase with what is said about it.
+/// A phase with what is known about it.
 #[derive(Default)]
 struct Phase {
     heading: String,
@@ -135,7 +135,7 @@ fn depends_on(text: &str) -> Vec<String> {
     words.map(str::to_owned).collect()
 }
 
-/// The file of `… in path/file.ext`, if it is one: a word with a slash and an ending. What is removed leaves none.
+/// The file of `… in path/file.ext`, if it is one: a word with a slash and an extension. A removal leaves no file.
 fn artifact(text: &str) -> Option<String> {
     let first = text.split_whitespace().next().unwrap_or("").to_lowercase();
     if matches!(first.as_str(), "remove" | "delete" | "drop" | "run" | "verify") {

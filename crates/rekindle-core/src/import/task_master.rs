@@ -1,4 +1,4 @@
-//! Task Master: `tasks.json` with tags, tasks and subtasks. A task with subtasks is a group; its dependencies are theirs.
+//! Task Master: `tasks.json` with tags, tasks and subtasks. A task with subtasks is a group; its dependencies apply to them.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use super::{
     malformed, only_file,
 };
 
-/// The tag that is meant when nobody says which.
+/// The tag that is used if none is given.
 const DEFAULT_TAG: &str = "master";
 
 pub(super) fn read(source: &Source) -> Result<Draft, ImportError> {

@@ -1,5 +1,5 @@
 //! Writes the plan: gives every item a valid id of its own, settles what comes before what, quotes the source's words, and
-//! holds the result against the plan language itself. What the items are is decided by the readers of the formats.
+//! checks the result against the plan language itself. What the items are is decided by the readers of the formats.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ const ID_MAX_BYTES: usize = NAME_MAX_BYTES - 8;
 /// Longest command: one line of a script, not a script.
 const COMMAND_MAX_BYTES: usize = 1_000;
 
-/// Words that an empty list is written with: as an id they would be read as nothing.
+/// Words for an empty list: as an id they would be read as nothing.
 const NOTHING: [&str; 3] = ["none", "nothing", "n/a"];
 
 /// Writes a draft as a plan.
@@ -96,7 +96,7 @@ fn ids(draft: &mut Draft) -> Vec<String> {
     ids
 }
 
-/// The items that come before each, by position. Groups stand for their members; what does not exist is remarked.
+/// The items that come before each, by position. Groups are replaced by their members; missing keys get a remark.
 fn blockers(draft: &mut Draft, ids: &[String]) -> Result<Vec<Vec<usize>>, ImportError> {
     let mut positions: BTreeMap<&str, usize> = BTreeMap::new();
     for (position, item) in draft.items.iter().enumerate() {
@@ -138,8 +138,8 @@ fn blockers(draft: &mut Draft, ids: &[String]) -> Result<Vec<Vec<usize>>, Import
     Ok(all)
 }
 
-/// Takes away the dependencies that close a circle, each with a remark: walks along them and drops every one that
-/// leads back to where the walk came through.
+/// Removes the dependencies that close a cycle, each with a remark: follows them and drops every one that leads back to the
+/// current path.
 fn break_circles(draft: &mut Draft, ids: &[String], blockers: &mut [Vec<usize>]) {
     #[derive(Clone, Copy, PartialEq)]
     enum Mark {
@@ -184,7 +184,7 @@ fn break_circles(draft: &mut Draft, ids: &[String], blockers: &mut [Vec<usize>])
     }
 }
 
-/// The wave of each item, none if the format has none. Nobody stands in an earlier wave than what it waits for.
+/// The wave of each item; `None` if the format has none. No item is in an earlier wave than what it waits for.
 fn waves(draft: &mut Draft, ids: &[String], blockers: &[Vec<usize>]) -> Vec<Option<u32>> {
     if draft.items.iter().all(|item| item.wave.is_none()) {
         return vec![None; ids.len()];
@@ -245,7 +245,7 @@ fn document(
     out
 }
 
-/// Writes one task; says whether its text was cut.
+/// Writes one task; returns whether its text was cut.
 fn write_item(out: &mut String, item: &Item, id: &str, blockers: &[&str]) -> bool {
     let title = heading(&item.title, "(no title)");
     out.push_str(&format!("\n### {id}: {title}\n"));
@@ -267,7 +267,7 @@ fn write_item(out: &mut String, item: &Item, id: &str, blockers: &[&str]) -> boo
     }
     let whole = Part { label: "", text: item.title.clone() };
     let said: Vec<Part> = match item.parts.as_slice() {
-        // A title that was shortened stands below in full, and a task without text says its title once more.
+        // A shortened title is repeated below in full, and a task without text repeats its title.
         [] => vec![whole],
         parts if title.ends_with('…') => std::iter::once(whole).chain(parts.iter().cloned()).collect(),
         parts => parts.to_vec(),
@@ -275,8 +275,8 @@ fn write_item(out: &mut String, item: &Item, id: &str, blockers: &[&str]) -> boo
     quoted(out, &said)
 }
 
-/// The source's own words as Markdown quotes: whatever stands in a quote, the plan itself does not say it. Says
-/// whether one was cut.
+/// The source's own words as Markdown quotes: whatever is in a quote, the plan itself does not say it. Returns whether a
+/// part was cut.
 fn quoted(out: &mut String, parts: &[Part]) -> bool {
     let mut cut = false;
     for part in parts {
@@ -315,7 +315,7 @@ fn check(command: &str) -> Option<String> {
     (!command.is_empty() && !command.ends_with('…')).then(|| format!("{ticks}{pad}{command}{pad}{ticks}"))
 }
 
-/// Harmless text whose only line ends are `\n`: Markdown takes a lone carriage return for one too.
+/// Harmless text whose only line ends are `\n`: Markdown treats a lone carriage return as one too.
 fn clean(text: &str) -> String {
     sanitize(&text.replace("\r\n", "\n").replace('\r', "\n")).into_owned()
 }
@@ -333,7 +333,7 @@ fn heading(text: &str, fallback: &str) -> String {
     }
 }
 
-/// A path as one entry of a list; none if it cannot be written as one.
+/// A path as one entry of a list; `None` if it cannot be written as one.
 fn listed(path: &str) -> Option<String> {
     let path = path.trim().trim_start_matches("./");
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@');

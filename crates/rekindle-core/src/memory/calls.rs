@@ -1,5 +1,5 @@
-//! What an agent's calls say of its work: what is done and must not be done again, which files were touched, what failed, and what
-//! was never seen to end. Made from the ledgers of this attempt and of earlier ones on the same task.
+//! What an agent's calls say about its work: what is done and must not be repeated, which files were touched, what failed,
+//! and what was never seen to end. Made from the ledgers of this attempt and of earlier ones on the same task.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::{Item, Section};
 use crate::activity::{Entry, Ledger};
 use crate::text::{self, one_line};
 
-/// Calls that are looked at, the newest: more than any text has room for.
+/// Newest calls that are considered: more than any text has room for.
 const CALLS_MAX: usize = 200;
 
 /// Longest input and output that are kept of a past call.
@@ -25,16 +25,16 @@ const OUTPUT_BYTES: usize = 160;
 /// Longest output of a call that failed: the end of it says why.
 const FAILURE_BYTES: usize = 480;
 
-/// The longest in the shorter form.
+/// Maximum length of the short form.
 const SHORT_BYTES: usize = 100;
 
-/// So many of the newest are worth the most; what is older fades.
+/// This many of the newest are worth the most; older ones fade.
 const NEWEST: usize = 24;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Calls {
-    /// In the order in which they began.
+    /// The calls in the order in which they started.
     pub known: Vec<PastCall>,
     /// How many older ones are not kept.
     pub dropped: u64,
@@ -48,7 +48,7 @@ pub struct PastCall {
     pub input: String,
     /// Whether it can change something.
     pub acts: bool,
-    /// Whether it worked; nothing where its end was not seen.
+    /// Whether it succeeded; `None` if its end was not seen.
     pub ok: Option<bool>,
     pub output: String,
     /// Whether an earlier attempt made it.
@@ -56,7 +56,7 @@ pub struct PastCall {
 }
 
 impl Calls {
-    /// Adds the calls of one attempt, after those of the attempts before it. `clean` takes secrets out.
+    /// Adds the calls of one attempt, after those of earlier attempts. `clean` removes secrets.
     pub fn add(&mut self, ledger: &Ledger, earlier: bool, clean: &dyn Fn(&str) -> String) {
         let entries: Vec<&Entry> = ledger.entries().collect();
         let over = entries.len().saturating_sub(CALLS_MAX);
@@ -97,7 +97,8 @@ impl PastCall {
     }
 }
 
-/// The items, in order. `exact`: what earlier attempts were in the middle of is told elsewhere, with its outcome. What came after the last checkpoint is worth more than what the checkpoint may tell of.
+/// The items, in order. `exact`: what earlier attempts were in the middle of is listed elsewhere, with its outcome. Calls
+/// after the last checkpoint are worth more than those that the checkpoint may cover.
 pub(crate) fn items(calls: &Calls, exact: bool) -> Vec<Item> {
     let saved = calls.known.iter().rposition(PastCall::saves_checkpoint);
     let worked = |call: &PastCall| call.ok == Some(true);
@@ -118,7 +119,7 @@ pub(crate) fn items(calls: &Calls, exact: bool) -> Vec<Item> {
                 }
                 None => (Section::Done, 870, with_output(call, OUTPUT_BYTES), Some(with_output(call, 0))),
             },
-            // It worked later: that it failed once says little.
+            // It worked later, so the earlier failure says little.
             Some(false) if last.get(&(&call.tool, &call.input)).is_some_and(|later| later > index) => {
                 (Section::Failures, 240, with_output(call, SHORT_BYTES), None)
             }
@@ -150,7 +151,7 @@ pub(crate) fn items(calls: &Calls, exact: bool) -> Vec<Item> {
     items
 }
 
-/// Whether the calls of a run are told in part only, in words.
+/// Says in words if the calls of a run are known only in part.
 pub(crate) fn unknown(calls: &Calls) -> Vec<String> {
     let mut out = Vec::new();
     if calls.dropped > 0 {

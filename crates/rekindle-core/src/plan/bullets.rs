@@ -1,5 +1,5 @@
-//! Reads a task's bullets into its keys and says what is wrong with them. Which list is a key list, and which keys
-//! there are, is decided in `keys`; what several tasks say together (blockers, waves) is checked elsewhere.
+//! Parses a task's bullets into its keys and reports what is wrong with them. Which list is a key list, and which keys there
+//! are, is decided in `keys`; what several tasks say together (blockers, waves) is checked elsewhere.
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{duration, ids::AgentName};
 
-/// Reads a key list. Gives the keys and, when the list runs on into ordinary bullets or text, where that begins.
+/// Parses a key list. Returns the keys and, if the list continues with ordinary bullets or text, where that starts.
 pub(super) fn read(text: &str, outline: &Outline, list: usize, problems: &mut Problems) -> (Keys, Option<usize>) {
     let mut reader = KeyReader { text, outline, problems, keys: Keys::default(), seen: BTreeMap::new() };
     let (mut current, mut body) = (list, reader.read_list(list));
@@ -72,7 +72,7 @@ impl KeyReader<'_> {
         self.outline.lists[list].items.last().map(|item| self.outline.items[*item].span.end)
     }
 
-    /// The list that follows directly and begins with a known key, if one does.
+    /// The list that follows directly and starts with a known key, if there is one.
     fn keys_go_on_after(&self, list: usize) -> Option<usize> {
         let end = self.end_of(list)?;
         let first_of = |list: &List| list.items.first().map(|item| &self.outline.items[*item]);
@@ -132,7 +132,7 @@ impl KeyReader<'_> {
         }
     }
 
-    /// Where a key's values stand: after its colon, or as bullets of their own below it.
+    /// Where a key's values are: after its colon, or as bullets of their own below it.
     fn value_ranges(&mut self, key: Key, item: &Item, value: Range<usize>, span: Span) -> Vec<Range<usize>> {
         let mut ranges = vec![values::trimmed(self.text, value)];
         for child in item.lists.iter().flat_map(|list| &self.outline.lists[*list].items) {
@@ -297,7 +297,7 @@ impl KeyReader<'_> {
         number
     }
 
-    /// A name of something outside of the plan; the rule is the one for every name.
+    /// A name of something outside the plan; the same rule as for every name.
     fn name(&mut self, what: &str, piece: &Piece) -> Option<String> {
         match crate::ids::check_name(&piece.text) {
             Ok(()) => Some(piece.text.clone()),
@@ -311,7 +311,7 @@ impl KeyReader<'_> {
     }
 }
 
-/// Where an item's text runs on in a line that is not indented: Markdown joins it to the bullet, its author did not.
+/// Where an item's text continues in a line that is not indented: Markdown joins it to the bullet, its author did not.
 fn lazy_line(text: &str, item: &Item) -> Option<usize> {
     let mut from = item.text.start;
     while let Some(found) = text.get(from..item.text.end)?.find('\n') {

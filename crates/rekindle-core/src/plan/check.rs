@@ -1,8 +1,8 @@
-//! What the tasks of a plan say about each other: ids used twice, blockers that do not exist, circles, waves that
-//! contradict blockers. Settles the wave of every task. What one task says by itself has been read before.
+//! What the tasks of a plan say about each other: duplicate ids, blockers that do not exist, cycles, waves that contradict
+//! blockers. Settles the wave of every task. What one task says on its own has been parsed before.
 //!
-//! Tasks of one agent that stand before their blockers in the document are no problem here: an agent is given the
-//! tasks whose blockers are complete or stand earlier in its list, so the order bends and nothing waits for ever.
+//! Tasks of one agent that come before their blockers in the document are not a problem here: an agent is given the tasks
+//! whose blockers are complete or earlier in its list, so the order adapts and nothing waits for ever.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,13 +15,13 @@ use super::{
     read::Misnamed,
 };
 
-/// Unknown blockers for which the nearest task is searched: the search looks at every task of the plan.
+/// Unknown blockers for which the nearest task is searched: the search goes through every task of the plan.
 const SEARCHED_MAX: usize = 100;
 
 /// Blockers of each task by position, with where each is named.
 type Edges = Vec<Vec<(usize, Span)>>;
 
-/// Checks the tasks against each other. Gives them complete, and whether the plan names waves.
+/// Checks the tasks against each other. Returns the complete tasks, and whether the plan names waves.
 pub(super) fn check(mut drafts: Vec<Draft>, misnamed: &Misnamed, problems: &mut Problems) -> (Vec<PlanTask>, bool) {
     let positions = positions(&drafts, problems);
     let edges = resolve(&drafts, &positions, misnamed, problems);
@@ -44,7 +44,7 @@ fn id(draft: &Draft) -> &str {
     draft.task.id.as_str()
 }
 
-/// Where each id stands first; a second time is an error.
+/// The first position of each id; a second one is an error.
 fn positions(drafts: &[Draft], problems: &mut Problems) -> BTreeMap<String, usize> {
     let mut positions: BTreeMap<String, usize> = BTreeMap::new();
     for (position, draft) in drafts.iter().enumerate() {
@@ -118,7 +118,7 @@ fn report_cycles(drafts: &[Draft], graph: &Graph, edges: &Edges, problems: &mut 
     }
 }
 
-/// The waves as given. A task without one takes the highest of its blockers, else the first there is.
+/// The waves as given. A task without one takes the highest of its blockers, else the first one.
 fn given_waves(drafts: &[Draft], graph: &Graph, problems: &mut Problems) -> Vec<u32> {
     let first = drafts.iter().filter_map(|draft| draft.wave).min().unwrap_or(1);
     let mut waves: Vec<u32> = drafts.iter().map(|draft| draft.wave.unwrap_or(first)).collect();

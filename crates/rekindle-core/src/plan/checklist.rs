@@ -1,5 +1,5 @@
-//! Reads a plan that is a checklist: one task an item, nested items before the item they stand in. Used only when no
-//! heading is a task; there, checklists are part of a task's text.
+//! Parses a plan that is a checklist: one task per item, nested items before the item that contains them. Used only if no
+//! heading is a task; otherwise, checklists are part of a task's text.
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::ids::TaskId;
 
-/// Reads all items. Gives the tasks in order, and the parts of the text that they were made of.
+/// Parses all items. Returns the tasks in order, and the parts of the text that they were made of.
 pub(super) fn read(
     text: &str,
     outline: &Outline,
@@ -59,7 +59,7 @@ fn is_task(item: &Item) -> bool {
     item.checkbox.is_some() && !item.quoted
 }
 
-/// For every item the nearest one round it that is a task. Parents stand before their children, so one pass does.
+/// For every item, the nearest item around it that is a task. Parents come before their children, so one pass is enough.
 fn tasks_above(outline: &Outline) -> Vec<Option<usize>> {
     let mut above: Vec<Option<usize>> = Vec::with_capacity(outline.items.len());
     for item in &outline.items {
@@ -70,8 +70,8 @@ fn tasks_above(outline: &Outline) -> Vec<Option<usize>> {
     above
 }
 
-/// An id and a title for every item: its own `ID: text`, else `T` and its position. A word without a digit that
-/// stands before several items (`Backend: …`) is a heading in words, not an id.
+/// An id and a title for every item: its own `ID: text`, else `T` and its position. A word without a digit that comes before
+/// several items (`Backend: …`) is a heading in words, not an id.
 fn assign_ids(text: &str, outline: &Outline, items: &[usize], problems: &mut Problems) -> Vec<(TaskId, String)> {
     let mut own = Vec::with_capacity(items.len());
     let mut uses: BTreeMap<String, usize> = BTreeMap::new();
@@ -115,8 +115,8 @@ fn assign_ids(text: &str, outline: &Outline, items: &[usize], problems: &mut Pro
     ids
 }
 
-/// What stands inside of an item below its first line: keys if the first list has a known one, and text.
-/// The tasks inside of it are cut out.
+/// What is inside an item below its first line: keys if the first list has a known one, and text. The tasks inside it are
+/// cut out.
 fn keys_and_body(
     text: &str,
     outline: &Outline,
@@ -157,8 +157,8 @@ fn wave_at(waves: &[(usize, Option<u32>)], at: usize) -> Option<u32> {
     waves.get(after.checked_sub(1)?).and_then(|(_, wave)| *wave)
 }
 
-/// A range widened to the start of its line when only white space stands before it there, and narrowed by the blank
-/// lines behind it: they part what stays.
+/// A range widened to the start of its line if only white space comes before it there, and narrowed by the blank lines after
+/// it: they separate what stays.
 fn whole_lines(text: &str, range: &Range<usize>) -> Range<usize> {
     let content_end = range.start + text[range.clone()].trim_end().len();
     let line_end = text[content_end..].find('\n').map_or(text.len(), |found| content_end + found + 1);

@@ -1,5 +1,5 @@
-//! A task as it is first put together, by itself, and the cutting of verbatim text out of the plan. Blockers and waves
-//! follow from the whole plan and are settled in `check`.
+//! A task as it is first assembled, on its own, and the cutting of verbatim text out of the plan. Blockers and waves follow
+//! from the whole plan and are settled in `check`.
 
 use std::{collections::BTreeSet, ops::Range};
 
@@ -47,7 +47,7 @@ pub(super) fn draft(id: TaskId, title: String, body: String, id_span: Span, keys
     Draft { task, id_span, blockers: keys.blocked_by, wave, proof_broken: keys.proof_broken }
 }
 
-/// Notes that only an agent's word will show that a task is complete.
+/// Warns that only an agent's word will show that a task is complete.
 pub(super) fn warn_if_unproven(draft: &Draft, problems: &mut Problems) {
     if draft.task.is_unproven() && !draft.proof_broken && !draft.task.done {
         let message =
@@ -56,7 +56,7 @@ pub(super) fn warn_if_unproven(draft: &Draft, problems: &mut Problems) {
     }
 }
 
-/// Each value once, in the order of the first time.
+/// Each value once, in order of first occurrence.
 fn unique(values: Vec<String>) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let mut values = values;
@@ -64,7 +64,7 @@ fn unique(values: Vec<String>) -> Vec<String> {
     values
 }
 
-/// The drafts stand in the order of the text, so one pass finds all their lines.
+/// The drafts are in text order, so one pass finds all their lines.
 pub(super) fn number_lines(text: &str, drafts: &mut [Draft]) {
     let mut place = Location::new(text);
     for draft in drafts {
@@ -76,7 +76,7 @@ pub(super) fn number_lines(text: &str, drafts: &mut [Draft]) {
 #[derive(Debug)]
 pub(super) struct Passage {
     pub(super) range: Range<usize>,
-    /// Where the heading that it begins with ends, if it is kept only together with text below it.
+    /// Where its heading ends, if the heading is kept only together with text below it.
     pub(super) heading_end: Option<usize>,
 }
 

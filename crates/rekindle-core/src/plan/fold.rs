@@ -2,10 +2,10 @@
 
 use super::problem::{Problem, Severity};
 
-/// Most lines that a folded warning names.
+/// Maximum number of lines that a folded warning names.
 const LINES_MAX: usize = 12;
 
-/// Problems as they are shown to a person: errors each, warnings of one sort together.
+/// Problems as shown to a person: each error on its own, warnings of one sort together.
 pub fn folded(problems: &[Problem]) -> Vec<Problem> {
     let mut shown: Vec<Problem> = Vec::new();
     for problem in problems {

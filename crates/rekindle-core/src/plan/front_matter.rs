@@ -1,6 +1,6 @@
-//! Reads the `---` block at the top of a plan into keys and values: `key: value`, `[a, b]`, bullets, quoted strings,
-//! comments, and one level of nesting (`hang:` over `silence: 5m` is `hang.silence`). A small part of YAML on
-//! purpose: the rest of it has surprises. What the keys mean is decided in `settings`.
+//! Parses the `---` block at the top of a plan into keys and values: `key: value`, `[a, b]`, bullets, quoted strings,
+//! comments, and one level of nesting (`hang:` over `silence: 5m` is `hang.silence`). A small part of YAML on purpose: the
+//! rest of it has surprises. What the keys mean is decided in `settings`.
 
 use std::{collections::BTreeSet, ops::Range};
 
@@ -9,10 +9,10 @@ use super::{
     values::{Piece, trimmed},
 };
 
-/// A key with what stands behind it.
+/// A key with its value.
 #[derive(Debug, PartialEq)]
 pub(super) struct Entry {
-    /// Lower case, words joined by `_`; a nested one with its parent and a dot before it.
+    /// Lower case, words joined by `_`; a nested key is preceded by its parent and a dot.
     pub(super) key: String,
     pub(super) key_span: Span,
     pub(super) value: Value,
@@ -28,7 +28,7 @@ pub(super) enum Value {
     List(Vec<Piece>),
 }
 
-/// Reads the front matter that may begin at an offset. Gives its entries and where the Markdown begins.
+/// Parses the front matter that may start at an offset. Returns its entries and where the Markdown starts.
 pub(super) fn read(text: &str, from: usize, problems: &mut Problems) -> (Vec<Entry>, usize) {
     let mut lines = lines(text, from);
     let Some(first) = lines.next().filter(|line| is_fence(text, line)) else {
@@ -244,8 +244,8 @@ fn comment_start(raw: &str) -> Option<usize> {
     raw.find(" #").or_else(|| raw.find("\t#"))
 }
 
-/// A quoted string at the start of a text: its content, and its length with the quotes. Only double quotes know
-/// escapes; a single quote is written twice.
+/// A quoted string at the start of a text: its content, and its length with the quotes. Only double quotes support escapes;
+/// a single quote is written twice.
 fn quoted(raw: &str) -> Result<(String, usize), &'static str> {
     let mut chars = raw.char_indices().peekable();
     let Some((_, quote)) = chars.next() else {

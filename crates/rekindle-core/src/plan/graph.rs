@@ -1,6 +1,6 @@
-//! Who waits for whom, by position in the plan: what is ready, what can never be, levels, circles, and how much a
-//! task unblocks. Made for plans of ten thousand tasks: linear, but for counting what each task unblocks. Which
-//! ready task goes first is decided elsewhere.
+//! Which task waits for which, by position in the plan: what is ready, what can never be, levels, cycles, and how much a
+//! task unblocks. Made for plans of ten thousand tasks: linear, except for counting what each task unblocks. Which ready
+//! task goes first is decided elsewhere.
 
 use std::{
     cmp::Reverse,
@@ -9,10 +9,11 @@ use std::{
 
 use super::PlanTask;
 
-/// Circles reported before one has seen enough: each costs a pass over the tasks that are caught in them.
+/// Maximum number of reported cycles, which is enough for any reader: each costs a pass over the tasks that are caught in
+/// them.
 const CYCLES_MAX: usize = 100;
 
-/// Tasks counted in one pass of [`Graph::unblocks`]: bounds its memory to half a kilobyte a task.
+/// Tasks counted in one pass of [`Graph::unblocks`]: bounds its memory to half a kilobyte per task.
 const COUNTED_AT_ONCE: usize = 4096;
 
 /// The blockers of every task. Positions are those of the plan's tasks.
@@ -58,7 +59,7 @@ impl Graph {
         self.blockers.get(task).map_or(&[], Vec::as_slice)
     }
 
-    /// What waits for a task, directly.
+    /// The tasks that wait directly for a task.
     pub fn dependants(&self, task: usize) -> &[usize] {
         self.dependants.get(task).map_or(&[], Vec::as_slice)
     }
@@ -73,8 +74,8 @@ impl Graph {
         (0..self.len()).filter(|task| !complete(*task) && self.is_unblocked(*task, &complete)).collect()
     }
 
-    /// Which tasks wait, directly or not, for one that will not complete by itself (failed, skipped, waiting for a
-    /// person). The lost ones themselves are not marked unless they wait for another.
+    /// Which tasks wait, directly or not, for one that will not complete on its own (failed, skipped, waiting for a person).
+    /// The lost ones themselves are not marked unless they wait for another.
     pub fn waiting_for(&self, lost: impl Fn(usize) -> bool) -> Vec<bool> {
         let mut waiting = vec![false; self.len()];
         let mut queue: VecDeque<usize> = (0..self.len()).filter(|task| lost(*task)).collect();
@@ -88,7 +89,7 @@ impl Graph {
         waiting
     }
 
-    /// Blockers before what they block, else in the order of the plan. Tasks in or behind a circle are missing.
+    /// Blockers before what they block, else in plan order. Tasks in or behind a cycle are missing.
     pub fn order(&self) -> Vec<usize> {
         let mut open: Vec<usize> = self.blockers.iter().map(Vec::len).collect();
         let free = (0..self.len()).filter(|task| open[*task] == 0);
@@ -106,7 +107,7 @@ impl Graph {
         order
     }
 
-    /// The level of each task: 1 without blockers, else one more than its highest blocker; 0 in or behind a circle.
+    /// The level of each task: 1 without blockers, else one more than its highest blocker; 0 in or behind a cycle.
     pub fn levels(&self) -> Vec<u32> {
         let mut levels = vec![0u32; self.len()];
         for task in self.order() {
@@ -116,8 +117,7 @@ impl Graph {
         levels
     }
 
-    /// How many tasks wait for each task, directly or not, each counted once. Tasks in or behind a circle count
-    /// nothing.
+    /// How many tasks wait for each task, directly or not, each counted once. Tasks in or behind a cycle count nothing.
     pub fn unblocks(&self) -> Vec<u32> {
         let order = self.order();
         let mut counts = vec![0u32; self.len()];
@@ -139,9 +139,9 @@ impl Graph {
         counts
     }
 
-    /// The circles, each as its tasks in the order of waiting, the earliest task of the plan first. Tasks that
-    /// block themselves are left out. Several circles through the same tasks are reported until breaking the
-    /// reported ones would free all, at most a hundred.
+    /// The cycles, each as its tasks in the order of waiting, the earliest task of the plan first. Tasks that block
+    /// themselves are left out. Several cycles through the same tasks are reported until breaking the reported ones would
+    /// free all, at most a hundred.
     pub fn cycles(&self) -> Vec<Vec<usize>> {
         let mut edges = self.blockers.clone();
         for (task, blockers) in edges.iter_mut().enumerate() {
@@ -181,7 +181,7 @@ fn merge(reach: &mut [u64], task: usize, dependant: usize, words: usize) {
     }
 }
 
-/// The shortest way from the first task of a knot back to itself.
+/// The shortest path from the first task of a strongly connected component back to itself.
 fn shortest_cycle(edges: &[Vec<usize>], knot: &[usize]) -> Option<Vec<usize>> {
     let start = *knot.iter().min()?;
     let mut came_from: BTreeMap<usize, usize> = knot.iter().map(|task| (*task, usize::MAX)).collect();
@@ -205,8 +205,8 @@ fn shortest_cycle(edges: &[Vec<usize>], knot: &[usize]) -> Option<Vec<usize>> {
     None
 }
 
-/// Tarjan's strongly connected components among some tasks, those of one task left out. Without recursion: a chain
-/// of ten thousand blockers is as deep.
+/// Tarjan's strongly connected components among some tasks, without those of a single task. Not recursive, because a chain
+/// of ten thousand blockers would be that deep.
 fn knots(edges: &[Vec<usize>], among: Vec<usize>) -> Vec<Vec<usize>> {
     let mut search = Search {
         seen: among.iter().map(|task| (*task, Visit::default())).collect(),
@@ -223,7 +223,7 @@ fn knots(edges: &[Vec<usize>], among: Vec<usize>) -> Vec<Vec<usize>> {
 
 #[derive(Default, Clone, Copy)]
 struct Visit {
-    /// In which order it was found, from 1; 0: not yet.
+    /// The order in which it was found, from 1; 0 means not yet.
     found: usize,
     /// The earliest found that it leads back to.
     low: usize,

@@ -1,10 +1,10 @@
-//! What a heading means: a task, a wave, dispatch rules or prose. Decides from the heading's own text; where it
-//! stands and what follows it is weighed by the reader.
+//! What a heading means: a task, a wave, dispatch rules or prose. Decides from the heading's own text; its position and what
+//! follows it are considered by the reader.
 
 use super::problem::quote;
 use crate::ids::{TaskId, name_from};
 
-/// Words that people put before a task's number, where an id would have to stand.
+/// Words that people put before a task's number, where an id should be.
 const TASK_WORDS: [&str; 6] = ["task", "step", "ticket", "issue", "story", "item"];
 
 /// First words of something to do: a heading that begins with one was meant as a task.
@@ -26,7 +26,7 @@ pub fn looks_like_order(text: &str) -> bool {
 pub(super) enum Split<'a> {
     /// `ID: title` with a valid id. The title may be empty.
     Task { id: TaskId, title: &'a str },
-    /// `something: title` where the something is no id.
+    /// `something: title` where the something is not an id.
     BadId { id: &'a str, title: &'a str, why: String },
     /// No colon, or none with a space after it.
     NoColon,
@@ -92,9 +92,9 @@ pub(super) fn suggestion(text: &str) -> String {
 /// What a level-2 heading says.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Section {
-    /// `Wave 2`, with or without a title behind it.
+    /// `Wave 2`, with or without a title after it.
     Wave(u32),
-    /// `Wave` without a number that can be read.
+    /// `Wave` without a readable number.
     BadWave,
     DispatchRules,
     /// Anything else.

@@ -1,5 +1,5 @@
-//! The keys of a task: which there are, and whether a bullet list under a heading is one of keys or part of the body.
-//! Reading their values is left to `bullets`.
+//! The keys of a task: which there are, and whether a bullet list under a heading is a list of keys or part of the body.
+//! Parsing their values is left to `bullets`.
 
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ pub(super) enum Key {
     Environments,
     Reading,
     Timeout,
-    /// How often it may be tried.
+    /// Maximum number of attempts.
     Attempts,
     Priority,
     Done,
@@ -71,7 +71,7 @@ const OTHER_WORDS: [(&str, &str); 17] = [
 /// The roles that rekindle has prompts and timeouts for.
 pub(super) const ROLES: [&str; 5] = ["developer", "critic", "auditor", "remediation", "health_auditor"];
 
-/// Most words a key may have before it is taken for a sentence: the longest real one has two.
+/// Maximum number of words in a key before it is taken for a sentence: the longest real one has two.
 const KEY_MAX_WORDS: usize = 3;
 
 /// The values of one task's keys.
@@ -90,7 +90,7 @@ pub(super) struct Keys {
     pub(super) attempts: Option<u32>,
     pub(super) priority: Option<i64>,
     pub(super) done: bool,
-    /// Checks or artifacts were given but could not be read: the task is not unproven on top of that.
+    /// Checks or artifacts were given but could not be parsed: the task is not reported as unproven as well.
     pub(super) proof_broken: bool,
 }
 
@@ -106,7 +106,7 @@ impl Key {
         KEYS.iter().find(|(n, _)| *n == name).map(|(_, key)| *key)
     }
 
-    /// Whether it may have several values, and stand several times.
+    /// Whether it may have several values, and occur several times.
     pub(super) fn takes_many(self) -> bool {
         matches!(self, Key::BlockedBy | Key::Artifacts | Key::Accept | Key::Environments | Key::Reading)
     }
@@ -116,13 +116,13 @@ impl Key {
     }
 }
 
-/// Whether a list holds at least one key that exists: then its author meant a task.
+/// Whether a list has at least one existing key: then its author meant a task.
 pub(super) fn has_known_key(text: &str, outline: &Outline, list: usize) -> bool {
     members(outline, list).any(|item| split(text, item).is_some_and(|b| b.key.is_some()))
 }
 
-/// Whether a list is meant as keys, known or not. Two strange words before a colon are taken for prose unless they
-/// are near a key: `- Add tests: unit and e2e` is an ordinary bullet.
+/// Whether a list is meant as keys, known or not. Two unknown words before a colon are taken for prose unless they are near
+/// a key: `- Add tests: unit and e2e` is an ordinary bullet.
 pub(super) fn is_key_list(text: &str, outline: &Outline, list: usize) -> bool {
     !outline.lists[list].ordered
         && members(outline, list).any(|item| {
@@ -162,7 +162,7 @@ pub(super) fn split(text: &str, item: &Item) -> Option<Bullet> {
     Some(Bullet { name, key, value })
 }
 
-/// What somebody probably meant by an unknown key.
+/// What the author probably meant by an unknown key.
 pub(super) fn suggestion(name: &str) -> Option<&'static str> {
     let other = OTHER_WORDS.iter().find(|(word, _)| *word == name);
     other.map(|(_, key)| *key).or_else(|| nearest(name, KEYS.iter().map(|(name, _)| *name)))

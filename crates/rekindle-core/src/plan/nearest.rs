@@ -1,9 +1,10 @@
-//! Finds what somebody probably meant to write. Only ever used for hints, never to repair a plan.
+//! Finds what the author probably meant to write. Only ever used for hints, never to repair a plan.
 
-/// Longest text compared: longer ones are no slip of a finger, and the work grows with the square.
+/// Longest text compared: longer ones are not typing errors, and the cost is quadratic.
 const COMPARED_MAX_CHARS: usize = 64;
 
-/// The candidate nearest to a text, if one is near: a third of its characters may differ. The first of equals.
+/// The candidate nearest to a text, if one is near: a third of its characters may differ. If several are equally near, the
+/// first.
 pub fn nearest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted: Vec<char> = lower(text);
     if wanted.is_empty() || wanted.len() > COMPARED_MAX_CHARS {
@@ -14,7 +15,7 @@ pub fn nearest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         let given = lower(candidate);
         let limit = best.map_or(usize::MAX, |(d, _)| d);
         let allowed = (wanted.len().max(given.len()) / 3).max(1);
-        // The lengths alone are a lower bound, which spares most comparisons in a plan of thousands of tasks.
+        // The lengths alone are a lower bound, which avoids most comparisons in a plan of thousands of tasks.
         if given.len().abs_diff(wanted.len()) > allowed.min(limit.saturating_sub(1)) {
             continue;
         }
@@ -33,7 +34,7 @@ fn lower(text: &str) -> Vec<char> {
     text.chars().take(COMPARED_MAX_CHARS + 1).flat_map(char::to_lowercase).collect()
 }
 
-/// Edits between two texts; swapping two neighbours counts as one, since fingers do that.
+/// Edits between two texts; swapping two neighbours counts as one, because it is a common typing error.
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut before_last: Vec<usize> = vec![0; b.len() + 1];
     let mut last: Vec<usize> = (0..=b.len()).collect();

@@ -1,6 +1,6 @@
-//! The Markdown structure of a plan as flat tables with byte ranges: top-level blocks, lists and their items. Code
-//! fences, quotes and headings inside of lists are told apart here; what a heading or bullet means is decided by
-//! the readers. Flat and built without recursion, so that hostile nesting cannot exhaust the stack.
+//! The Markdown structure of a plan as flat tables with byte ranges: top-level blocks, lists and their items. Code fences,
+//! quotes and headings inside lists are distinguished here; what a heading or bullet means is decided by the readers. Flat
+//! and built without recursion, so that hostile nesting cannot exhaust the stack.
 
 use std::ops::Range;
 
@@ -54,12 +54,12 @@ pub(super) struct Item {
     pub(super) code: Option<String>,
     /// The first block directly inside of it that is none of the above.
     pub(super) other: Option<Range<usize>>,
-    /// Whether it stands in a quote, and so is nothing that the plan itself says.
+    /// Whether it is in a quote, so that the plan itself does not say it.
     pub(super) quoted: bool,
     text_ended: bool,
 }
 
-/// Where in the document the walk is.
+/// The walk's position in the document.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Frame {
     /// In a top-level heading, by its block.
@@ -67,7 +67,7 @@ enum Frame {
     List(usize),
     /// In an item of a list.
     Item(usize),
-    /// In a code block, with the item whose own it is.
+    /// In a code block, with the item that owns it.
     Code(Option<usize>),
     Paragraph,
     /// In emphasis, a link or the like.
@@ -76,7 +76,7 @@ enum Frame {
     Other,
 }
 
-/// Reads the Markdown of a text from an offset on; all ranges count from the start of the text.
+/// Parses the Markdown of a text from an offset on; all ranges count from the start of the text.
 pub(super) fn outline(text: &str, from: usize) -> Outline {
     let mut walk = Walk { text, outline: Outline::default(), stack: Vec::new(), quotes: 0 };
     let events = Parser::new_ext(&text[from..], Options::ENABLE_TASKLISTS).into_offset_iter();
@@ -88,7 +88,8 @@ pub(super) fn outline(text: &str, from: usize) -> Outline {
     walk.outline
 }
 
-/// The parser counts columns as bytes in places, and a tab has several: never trust an offset to begin a character.
+/// The parser counts columns as bytes in places, and a tab has several: never trust an offset to be the start of a
+/// character.
 fn char_start(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
@@ -188,7 +189,7 @@ impl Walk<'_> {
     }
 
     fn open_item(&mut self, range: Range<usize>) -> Frame {
-        // Behind a tab an item is said to begin too early, up to the end of the line before.
+        // After a tab, the parser reports that an item starts too early, up to the end of the line before.
         let written = &self.text[range.clone()];
         let range = range.end - written.trim_start().len()..range.end;
         let index = self.outline.items.len();
@@ -237,7 +238,7 @@ impl Walk<'_> {
         Frame::Paragraph
     }
 
-    /// A block that has no table of its own: it still ends an item's text, or stands at the top.
+    /// A block without a table of its own: it still ends an item's text, or is at the top level.
     fn leaf(&mut self, range: Range<usize>) {
         match self.stack.last() {
             None => self.outline.blocks.push(Block { span: range, kind: BlockKind::Other }),

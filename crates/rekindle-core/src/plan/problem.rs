@@ -1,5 +1,5 @@
-//! What is wrong with a plan and where. Owns spans, the turning of byte offsets into lines and columns, and how a
-//! plan's own words are quoted in a message; which things are wrong is decided by the readers.
+//! What is wrong with a plan and where. Owns spans, the conversion of byte offsets into lines and columns, and how a plan's
+//! own words are quoted in a message; which things are wrong is decided by the readers.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub enum Severity {
     Warning,
 }
 
-/// A range of bytes of the plan file, the byte order mark and the front matter counted.
+/// A range of bytes of the plan file, including the byte order mark and the front matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Span {
     /// The first byte.
@@ -33,7 +33,7 @@ impl From<Range<usize>> for Span {
 }
 
 impl Span {
-    /// The text that it covers; nothing when it does not fit into that text.
+    /// The text that it covers; empty if it does not fit into that text.
     pub fn of(self, text: &str) -> &str {
         text.get(self.start..self.end).unwrap_or("")
     }
@@ -56,7 +56,7 @@ pub struct Problem {
     pub hint: Option<String>,
 }
 
-/// Collects problems while a plan is read; lines and columns are worked out at the end, in one pass.
+/// Collects problems while a plan is parsed; lines and columns are computed at the end, in one pass.
 #[derive(Debug, Default)]
 pub(super) struct Problems {
     found: Vec<Problem>,
@@ -122,8 +122,8 @@ impl Noted<'_> {
     }
 }
 
-/// Walks forward through a text and says the line and column of each offset: linear over all of them, also when
-/// thousands stand on one line.
+/// Walks forward through a text and returns the line and column of each offset: linear over all of them, even if thousands
+/// are on one line.
 pub(super) struct Location<'a> {
     text: &'a str,
     at: usize,
@@ -146,7 +146,7 @@ impl<'a> Location<'a> {
                     self.line = self.line.saturating_add(1);
                     self.column = 1;
                 }
-                // Neither is seen in an editor.
+                // Both are invisible in an editor.
                 '\r' | '\u{feff}' => {}
                 _ => self.column = self.column.saturating_add(1),
             }
@@ -156,8 +156,8 @@ impl<'a> Location<'a> {
     }
 }
 
-/// A text of the plan as a message quotes it: one line, cut to a readable length, without control characters (a plan
-/// may come from elsewhere, and messages go to terminals).
+/// A text of the plan, quoted for a message: one line, cut to a readable length, without control characters (a plan may come
+/// from elsewhere, and messages go to terminals).
 pub(super) fn quote(text: &str) -> String {
     let mut quoted = String::from("`");
     // Half of a line break takes no place: the same plan is quoted alike with either line end.

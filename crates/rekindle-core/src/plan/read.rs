@@ -15,24 +15,24 @@ use super::{
 };
 use crate::ids::TaskId;
 
-/// Headings that were meant as tasks but cannot be: whoever is blocked by one has no mistake of its own.
+/// Headings that were meant as tasks but cannot be: being blocked by one is not a mistake of the blocked task.
 pub(super) type Misnamed = BTreeSet<String>;
 
-/// A heading of level 1 to 3 with what follows up to the next, or what stands before the first.
+/// A heading of level 1 to 3 with what follows up to the next, or what comes before the first.
 struct Section {
     level: u8,
     heading: Range<usize>,
-    /// The first list, if nothing stands between it and the heading.
+    /// The first list, if nothing is between it and the heading.
     list: Option<(usize, Range<usize>)>,
     content: Range<usize>,
 }
 
-/// Which part of the plan a level-3 heading stands in.
+/// Which part of the plan a level-3 heading is in.
 #[derive(Debug, Clone, PartialEq)]
 enum Part {
     /// Under the title, no level-2 heading yet.
     Top,
-    /// Under a wave; `None` when its number is no number.
+    /// Under a wave; `None` if its number is not a number.
     Wave(Option<u32>),
     /// Under `## Dispatch rules`.
     Rules,
@@ -49,7 +49,7 @@ impl Part {
     }
 }
 
-/// Reads a whole text. `None` when no task can be made of it; the reason is then among the problems.
+/// Parses a whole text. `None` if no task can be made of it; the reason is then among the problems.
 pub(super) fn plan(name: &str, text: &str, problems: &mut Problems) -> Option<Plan> {
     let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let (entries, from) = front_matter::read(text, start, problems);
@@ -92,7 +92,7 @@ pub(super) fn plan(name: &str, text: &str, problems: &mut Problems) -> Option<Pl
     })
 }
 
-/// The sections in order; deeper headings are part of what they stand in.
+/// The sections in order; deeper headings are part of the section that contains them.
 fn sections(text: &str, outline: &Outline, from: usize) -> Vec<Section> {
     let mut sections = vec![Section { level: 0, heading: from..from, list: None, content: from..text.len() }];
     for (index, block) in outline.blocks.iter().enumerate() {
@@ -124,11 +124,11 @@ struct Reader<'a> {
     /// How many parts began so far, and those that have a task somewhere.
     parts: usize,
     with_tasks: BTreeSet<usize>,
-    /// What stands in tasks.
+    /// The content of tasks.
     task_content: Vec<Range<usize>>,
-    /// A wave heading without a number, reported when a task stands under it.
+    /// A wave heading without a number, reported if there is a task under it.
     bad_wave: Option<Range<usize>>,
-    /// From which offset on which wave holds, for checklists.
+    /// Which wave applies from which offset, for checklists.
     waves: Vec<(usize, Option<u32>)>,
     title: Option<String>,
     title_span: Option<Range<usize>>,
@@ -220,7 +220,7 @@ impl<'a> Reader<'a> {
         let line = self.text[..section.heading.start].rfind('\n').map_or(0, |found| found + 1);
         let passage = Passage {
             range: line..section.content.end,
-            // What introduces a wave is said to everybody, but the bare heading says nothing.
+            // The introduction of a wave goes to every agent, but the bare heading says nothing.
             heading_end: matches!(self.part, Part::Wave(_)).then_some(section.content.start),
         };
         match self.part {
@@ -234,7 +234,7 @@ impl<'a> Reader<'a> {
         let written = &text[section.heading.clone()];
         let in_wave = matches!(self.part, Part::Wave(_));
         let has_keys = section.list.as_ref().is_some_and(|(list, _)| keys::has_known_key(text, self.outline, *list));
-        // Before the first task of a part a section may stand, but nothing that tells somebody to do something.
+        // A section may come before the first task of a part, but not a heading that says what to do.
         let among_tasks =
             self.task_in_part || self.with_tasks.contains(&self.parts) && heading::looks_like_order(written);
         let meant = in_wave || has_keys || among_tasks || heading::resembles_task(written);
@@ -268,7 +268,7 @@ impl<'a> Reader<'a> {
         let place = self.place_of(&section);
         self.problems.error(code, place, message).hint(hint);
         self.note_bad_wave();
-        // Its keys are read all the same: every problem at once.
+        // Its keys are parsed all the same, to report every problem at once.
         self.keys(&section);
     }
 

@@ -1,5 +1,5 @@
-//! How ready a plan is for agents that nobody watches: which tasks nothing proves, which checks cannot fail, which texts
-//! say too little or too much, and which files two tasks touch without an order between them. Advice, never an error.
+//! How ready a plan is for unattended agents: which tasks have no proof, which checks cannot fail, which texts say too
+//! little or too much, and which files two tasks touch without an order between them. Advice, never an error.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use super::{Graph, Plan, PlanTask};
 /// Words below which a task's title and text together leave too much open.
 const VAGUE_BELOW_WORDS: usize = 4;
 
-/// Words above which a task is more than one attempt will carry: about four pages.
+/// Words above which a task is too much for one attempt: about four pages.
 const LARGE_ABOVE_WORDS: usize = 1_200;
 
 /// Items of lists above which a task is several.
@@ -19,13 +19,13 @@ const LARGE_ABOVE_ITEMS: usize = 30;
 /// Artifacts above which a task is several.
 const LARGE_ABOVE_ARTIFACTS: usize = 12;
 
-/// Most pairs of tasks with a file in common that are looked at: each costs a walk over the plan.
+/// Maximum number of pairs of tasks with a common file that are checked: each costs a walk over the plan.
 const PAIRS_MAX: usize = 1_000;
 
-/// Most findings of one sort that are kept: somebody reads them.
+/// Maximum number of findings of one sort that are kept: a person has to read them.
 const FINDINGS_MAX: usize = 200;
 
-/// Words that put off a decision which an agent cannot ask about.
+/// Words that postpone a decision which an agent cannot ask about.
 const OPEN_WORDS: [&str; 12] = [
     "tbd",
     "to be decided",
@@ -41,7 +41,7 @@ const OPEN_WORDS: [&str; 12] = [
     "figure out",
 ];
 
-/// What is found, with what it costs of a task's hundred points.
+/// The findings, with what each costs of a task's hundred points.
 const COSTS: [(&str, u32); 5] =
     [("no-check", 40), ("check-cannot-fail", 40), ("vague", 25), ("too-large", 20), ("shared-file", 15)];
 
@@ -61,7 +61,7 @@ pub struct Finding {
 pub struct Readiness {
     /// From 0 to 100: the mean of its open tasks.
     pub score: u32,
-    /// In the order of the sorts, then of the plan.
+    /// Ordered by sort, then by plan.
     pub findings: Vec<Finding>,
 }
 
@@ -79,7 +79,7 @@ pub fn readiness(plan: &Plan) -> Readiness {
         }
         let empty: Vec<String> =
             task.accept.iter().filter(|command| cannot_fail(command)).map(|c| format!("`{c}`")).collect();
-        // One that can fail beside it proves the task all the same, but the other was hardly meant.
+        // Another check that can fail still proves the task, but this one was hardly intended.
         if !empty.is_empty() {
             findings.push(finding("check-cannot-fail", task, empty.join(", ")));
         }
@@ -155,7 +155,7 @@ fn is_idle(command: &str) -> bool {
     }
 }
 
-/// Imported text stands in quotes; a title may stand below itself once more.
+/// Imported text is in quotes; a title may be repeated below itself.
 fn said(task: &PlanTask) -> String {
     let lines = task.body.lines().map(|line| line.trim_start_matches(['>', ' ']));
     let body = lines.collect::<Vec<_>>().join("\n");
@@ -194,8 +194,8 @@ fn large(task: &PlanTask) -> Option<String> {
     }
 }
 
-/// The files that a task is said to touch: its artifacts, and paths in backticks in its text. What it only reads, or what
-/// stands in a check, is no touch.
+/// The files that a task is said to touch: its artifacts, and paths in backticks in its text. Files that it only reads, or
+/// that occur in a check, do not count.
 fn files(task: &PlanTask) -> BTreeSet<String> {
     let mut files: BTreeSet<String> = task.artifacts.iter().cloned().collect();
     for line in said(task).lines() {
@@ -209,7 +209,7 @@ fn files(task: &PlanTask) -> BTreeSet<String> {
     files
 }
 
-/// A relative path with a folder and an ending, and nothing of a command or a pattern.
+/// A relative path with a folder and an extension, and no part of a command or a pattern.
 fn is_file(path: &str) -> bool {
     let plain = path.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '@' | '+'));
     let name = path.rsplit('/').next().unwrap_or("");
@@ -232,7 +232,7 @@ fn shared_files(plan: &Plan) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut looked = 0;
     for (file, mut tasks) in touched {
-        // In an order that keeps all blockers first, it is enough to look at neighbours.
+        // In an order that keeps all blockers first, it is enough to compare neighbours.
         tasks.sort_by_key(|task| place.get(task).copied());
         for pair in tasks.windows(2) {
             looked += 1;
@@ -255,7 +255,7 @@ fn shared_files(plan: &Plan) -> Vec<Finding> {
     findings
 }
 
-/// Whether a task waits for another, at however many removes.
+/// Whether a task waits for another, directly or not.
 fn waits_for(graph: &Graph, task: usize, blocker: usize) -> bool {
     let mut seen = BTreeSet::new();
     let mut open = vec![task];

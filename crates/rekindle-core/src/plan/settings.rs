@@ -1,5 +1,5 @@
-//! What a plan's front matter may set, typed. Over `rekindle.toml` and under variables and flags: that layering, and
-//! the defaults, belong to the configuration.
+//! What a plan's front matter may set, typed. It overrides `rekindle.toml` and is overridden by variables and flags: that
+//! layering, and the defaults, belong to the configuration.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,7 +39,7 @@ pub struct FrontMatter {
     /// Where checks run, for tasks that do not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub environments: Option<Vec<String>>,
-    /// Commands that tell whether the project as a whole is sound.
+    /// Commands that show whether the project as a whole is sound.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub health: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,7 +76,7 @@ pub enum Setting {
     List(Vec<String>),
 }
 
-/// The keys without a dot, as they are suggested to somebody who mistyped one.
+/// The keys without a dot, for suggestions to a person who mistyped one.
 const KNOWN: [&str; 18] = [
     "plan",
     "max_agents",
@@ -220,7 +220,7 @@ impl Reader<'_> {
         count
     }
 
-    /// A limit: nothing would keep one of no length.
+    /// A limit; zero is refused, because nothing could keep to it.
     fn duration(&mut self, key: &str, key_span: Span, value: Value) -> Option<u64> {
         let ms = self.any_duration(key, key_span, value);
         if ms == Some(0) {
@@ -289,7 +289,7 @@ fn timeout_of(key: &str) -> Option<&'static str> {
     ROLES.into_iter().find(|known| *known == role)
 }
 
-/// For a key of a section that is known here in full and that has no such key: what it has.
+/// For a key that does not exist in a section fully known here: the keys that the section has.
 fn near_own_section(key: &str) -> Option<String> {
     let (section, name) = key.split_once('.')?;
     let known: &[&str] = match section {
@@ -319,7 +319,7 @@ fn pieces(value: Value) -> Vec<Piece> {
     }
 }
 
-/// Commands: a text is one of them, commas and all.
+/// Commands: a text is one command, including its commas.
 fn commands(value: Value) -> Vec<String> {
     match value {
         Value::Empty => Vec::new(),

@@ -1,5 +1,5 @@
-//! A plan as plain text for `rekindle plan show`: waves, tasks, blockers, agents and checks. No colours, and nothing
-//! of the plan's own text that a terminal would obey.
+//! A plan as plain text for `rekindle plan show`: waves, tasks, blockers, agents and checks. No colours, and nothing from
+//! the plan's own text that a terminal would obey.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ pub fn show(plan: &Plan) -> String {
     out
 }
 
-/// What the front matter sets, a line each: a reader must not have to open the file to see it.
+/// What the front matter sets, one line each, so that a reader need not open the file to see it.
 fn show_settings(out: &mut String, settings: &FrontMatter) {
     let words = |words: &Vec<String>| if words.is_empty() { "none".to_owned() } else { words.join(", ") };
     let isolation = settings.isolation.map(|isolation| match isolation {

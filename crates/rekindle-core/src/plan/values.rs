@@ -1,22 +1,22 @@
-//! Reads the values of a task's keys: comma-separated lists, commands in backticks, paths. Knows nothing of which
-//! key a value belongs to.
+//! Parses the values of a task's keys: comma-separated lists, commands in backticks, paths. Knows nothing about the key that
+//! a value belongs to.
 
 use std::ops::Range;
 
 use super::problem::Span;
 
-/// One value with the place where it stands.
+/// One value with its position.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Piece {
     pub(super) text: String,
     pub(super) span: Span,
 }
 
-/// Words that people write where a list is empty.
+/// Words that people write for an empty list.
 const NOTHING: [&str; 5] = ["none", "nothing", "n/a", "-", "—"];
 
-/// Splits a value at its commas, those in backticks or double quotes excepted. Brackets round the whole and
-/// quotes round a part are taken off; `none` is an empty list.
+/// Splits a value at its commas, except those in backticks or double quotes. Brackets around the whole and quotes around a
+/// part are removed; `none` is an empty list.
 pub(super) fn list(text: &str, range: Range<usize>) -> Vec<Piece> {
     let inner = without_brackets(text, trimmed(text, range));
     let mut pieces = Vec::new();
@@ -43,7 +43,7 @@ pub(super) fn list(text: &str, range: Range<usize>) -> Vec<Piece> {
     pieces
 }
 
-/// Whether a value says that there is none.
+/// Whether a value means that there is none.
 pub(super) fn is_nothing(text: &str) -> bool {
     NOTHING.iter().any(|n| n.eq_ignore_ascii_case(text.trim()))
 }
@@ -54,8 +54,8 @@ pub(super) fn single(text: &str, range: Range<usize>) -> Piece {
     Piece { text: one_line(unquoted(&text[range.clone()])), span: range.into() }
 }
 
-/// The commands of a value: one bare command, or one or more in backticks with commas between. `None` when text
-/// stands beside the backticks, which a shell would take for command substitution.
+/// The commands of a value: one bare command, or one or more in backticks separated by commas. `None` if there is text next
+/// to the backticks, which a shell would take for command substitution.
 pub(super) fn commands(text: &str, range: Range<usize>) -> Option<Vec<Piece>> {
     let range = trimmed(text, range);
     let mut rest = range.start;
@@ -84,7 +84,7 @@ pub(super) fn commands(text: &str, range: Range<usize>) -> Option<Vec<Piece>> {
     }
 }
 
-/// A code span at the start of a text: what it holds, and its length with the backticks.
+/// A code span at the start of a text: its content, and its length with the backticks.
 fn code_span(text: &str) -> Option<(&str, usize)> {
     let ticks = text.len() - text.trim_start_matches('`').len();
     if ticks == 0 {
@@ -102,9 +102,10 @@ fn code_span(text: &str) -> Option<(&str, usize)> {
     None
 }
 
-/// A path inside the workspace in its plainest form (`./a//b/` is `a/b`), or why it is none.
+/// A path inside the workspace in its plainest form (`./a//b/` is `a/b`), or why it is not one.
 ///
 /// # Errors
+///
 /// With the reason, in words that follow the path.
 pub fn workspace_path(path: &str) -> Result<String, &'static str> {
     let drive = path.as_bytes().get(1) == Some(&b':') && path.starts_with(|c: char| c.is_ascii_alphabetic());
@@ -117,7 +118,7 @@ pub fn workspace_path(path: &str) -> Result<String, &'static str> {
     if path.chars().any(char::is_control) {
         return Err("holds a control character");
     }
-    // On the other system a backslash separates too, and `..\` must not lead out there.
+    // On Windows a backslash is a separator too, and `..\` must not lead out of the workspace there.
     if path.split(['/', '\\']).any(|part| part == "..") {
         return Err("leads out of the workspace with `..`");
     }
@@ -160,7 +161,7 @@ pub(super) fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
     start..start + slice.trim().len()
 }
 
-/// Line breaks and the indentation after them as one space, as Markdown shows them.
+/// Replaces line breaks and the indentation after them by one space, as Markdown shows them.
 fn one_line(text: &str) -> String {
     let text = text.trim();
     if !text.contains('\n') {

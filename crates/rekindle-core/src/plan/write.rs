@@ -1,5 +1,5 @@
-//! Writes a plan as Markdown that reads back as the same plan. What the language has several ways for is tried until one says
-//! exactly what is meant; what it has no way for is quoted and named.
+//! Writes a plan as Markdown that parses back into the same plan. Where the language has several forms, they are tried until
+//! one says exactly what is meant; what it has no form for is quoted and named.
 
 use super::values::is_nothing;
 use super::{FrontMatter, Isolation, Parsed, Plan, PlanTask, Setting, parse};
@@ -12,12 +12,13 @@ pub struct Written {
     pub quoted: Vec<String>,
 }
 
-/// A task behind the one that is tried: a text that swallows what follows it is not written so.
+/// A task after the one that is being tried: a form whose text swallows what follows is rejected.
 const NEXT: &str = "\n### next-one: A task\n\nIts text.\n";
 
-/// Writes a plan. With `named` it says its own name, which is else taken from its file.
+/// Writes a plan. With `named` it contains its own name, which is otherwise taken from its file.
 ///
 /// # Errors
+///
 /// With the name of what the language has no words for.
 pub fn write(plan: &Plan, named: bool) -> Result<Written, String> {
     let mut quoted = Vec::new();
@@ -26,7 +27,7 @@ pub fn write(plan: &Plan, named: bool) -> Result<Written, String> {
     let top = |goal: &str, rules: &str| {
         let mut text = format!("{head}# {}\n\n", plan.title);
         push_text(&mut text, goal);
-        // Ends whatever section the goal ends in, and says nothing by itself.
+        // Ends whatever section the goal ends in, and has no meaning of its own.
         let in_section =
             goal.lines().any(|line| line.starts_with("##") || line.starts_with("# ") || line.starts_with("--"));
         if !rules.is_empty() || in_section {
@@ -66,7 +67,7 @@ pub fn write(plan: &Plan, named: bool) -> Result<Written, String> {
     Ok(Written { text, quoted })
 }
 
-/// A task's text as it can stand in a plan: word for word, or quoted where it would become something else there.
+/// A task's text in the form for a plan: word for word, or quoted if it would become something else there.
 pub fn speakable(task: &PlanTask) -> Option<String> {
     let plan = Plan {
         name: "plan".to_owned(),
@@ -164,7 +165,7 @@ fn keys(task: &PlanTask, wave: Option<u32>) -> Vec<(&'static str, String)> {
     rows.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-/// Values with commas between. A single one that reads as "nothing" stands twice, which is the same list.
+/// Values separated by commas. A single one that reads as "nothing" is written twice, which is the same list.
 fn list(values: &[String]) -> Option<String> {
     let plain = |value: &String| !value.contains([',', '`', '"', '[', ']', '*', '_', '\\', '<']);
     let shown = |value: &String| if plain(value) { value.clone() } else { span(value) };
@@ -189,7 +190,7 @@ fn longest_run(text: &str) -> usize {
     runs.max().unwrap_or(0)
 }
 
-/// A check: in one line, or as a block where it has several.
+/// A check: on one line, or as a block if it has several.
 fn check(command: &str, marker: char) -> String {
     if !command.contains('\n') {
         return format!("{marker} accept: {}\n", span(command));

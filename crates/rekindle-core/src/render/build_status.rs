@@ -1,5 +1,5 @@
 //! `build-status--{slug}.md`: every task with its status, the dispatch rules, the current wave. Laid out so that a program
-//! can read the table and a session that lost its context can continue from it.
+//! can parse the table and a session that lost its context can continue from it.
 
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ pub fn file_name(plan_name: &str) -> String {
     format!("build-status--{slug}.md")
 }
 
-/// The file's text. Without a run there is none.
+/// The file's text; `None` without a run.
 pub fn render(state: &State) -> Option<String> {
     let run = state.run.as_ref()?;
     let row = view::run_row(state)?;
@@ -42,7 +42,7 @@ pub fn render(state: &State) -> Option<String> {
     Some(out)
 }
 
-/// The highest wave with open tasks among those that have begun; before any has, the first one.
+/// The highest wave with open tasks among those that have started; the first one if none has.
 pub fn current_wave(state: &State) -> Option<u32> {
     let begun = |task: &Task| task.state.is_terminal() || task.attempts > 0 || task.state != TaskState::Pending;
     let highest_begun = in_plan_order(state)
@@ -57,13 +57,13 @@ pub fn current_wave(state: &State) -> Option<u32> {
 fn counts(state: &State) -> String {
     let words =
         ["PASS", "FAIL", "SKIPPED", "IN PROGRESS", "AWAITING REVIEW", "AWAITING AUDIT", "REWORK", "PENDING", "BLOCKED"];
-    // A task that gets another attempt says FAIL in its row, and is still open: it is counted as what it is.
+    // A task that gets another attempt says FAIL in its row but is still open: it is counted as open.
     let counted_as = |planned: &PlanTask, task: &Task| match status_word(state, &planned.id, task) {
         "FAIL" if task.state != TaskState::Failed => "PENDING",
         word => word,
     };
     let count = |word: &str| in_plan_order(state).filter(|(planned, task)| counted_as(planned, task) == word).count();
-    // What belongs to review is named only where there is any.
+    // Review states are named only if there are any.
     let always = |word: &str| !matches!(word, "AWAITING REVIEW" | "AWAITING AUDIT" | "REWORK");
     let counted = words.iter().map(|word| (*word, count(word))).filter(|(word, count)| *count > 0 || always(word));
     let parts: Vec<String> = counted.map(|(word, count)| format!("{count} {word}")).collect();
@@ -87,7 +87,7 @@ fn row_for(state: &State, planned: &PlanTask, task: &Task) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
-/// Why it stands as it does, in a label.
+/// Why the task is in its state, in a label.
 fn detail(state: &State, id: &TaskId, task: &Task) -> String {
     let (_, waits_for) = view::shown_state(state, id);
     if let Some(waits_for) = waits_for {
@@ -123,7 +123,7 @@ fn cell(words: &str) -> String {
     out
 }
 
-/// What agents said of their tasks, as they said it.
+/// What agents said about their tasks, in their words.
 fn results(state: &State) -> String {
     let mut out = String::new();
     for (planned, task) in in_plan_order(state) {

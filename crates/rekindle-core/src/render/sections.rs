@@ -1,5 +1,5 @@
-//! Lists under headings that share a bounded room: everyone gets their share, what is left over goes to whoever matters most, and
-//! what does not fit is counted, the least important and oldest first. What stands in the lists is left to others.
+//! Lists under headings that share a bounded room: every list gets its share, what is left over goes to the most important
+//! ones, and what does not fit is counted, the least important and oldest first. The content of the lists is left to others.
 
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ pub(crate) struct Section {
     /// What its items are called when they are counted.
     noun: &'static str,
     items: Vec<Item>,
-    /// Bytes that it can count on.
+    /// Bytes that it is guaranteed.
     share: usize,
 }
 
@@ -74,7 +74,7 @@ impl Section {
     }
 }
 
-/// The lists within the room; `left_over` says, by index, who is served first when room is left over.
+/// The lists within the room; `left_over` gives, by index, which lists are served first if room is left over.
 pub(crate) fn texts(sections: &[Section], left_over: &[usize], room: usize) -> String {
     let mut rooms: Vec<usize> = sections.iter().map(|section| section.wanted().min(section.share)).collect();
     let mut left = room.saturating_sub(rooms.iter().sum());

@@ -1,4 +1,4 @@
-//! `session-state.md`: the whole run to date on at most [`MAX_BYTES`], for someone who has forgotten everything. What is
+//! `session-state.md`: the whole run to date in at most [`MAX_BYTES`], for someone who has forgotten everything. What is
 //! over is folded into counts before anything that is still open.
 
 use std::fmt::Write;
@@ -14,11 +14,11 @@ use crate::view;
 /// Longest file: it must fit into a context that has just been compacted. 10 KB in the smaller of the two readings.
 pub const MAX_BYTES: usize = 10_000;
 
-/// Longest piece of an agent's own words; the whole of it is in the build status file and in the store.
+/// Longest piece of an agent's own words; the build status file and the store have all of it.
 const WORDS_MAX_BYTES: usize = 600;
 
-/// The file's text, at most [`MAX_BYTES`]. `files` are modified files that are known from elsewhere than checkpoints.
-/// Without a run there is no text.
+/// The file's text, at most [`MAX_BYTES`]. `files` are modified files that are known from sources other than checkpoints.
+/// `None` without a run.
 pub fn render(state: &State, files: &[String]) -> Option<String> {
     let out = head(state)?;
     let sections = [
@@ -33,7 +33,7 @@ pub fn render(state: &State, files: &[String]) -> Option<String> {
     Some(out + &sections::texts(&sections, &LEFT_OVER_ORDER, room))
 }
 
-/// Who is served first when room is left over: tasks, questions, steps, decisions, agents, files.
+/// Which lists are served first if room is left over: tasks, questions, steps, decisions, agents, files.
 const LEFT_OVER_ORDER: [usize; 6] = [2, 0, 5, 3, 1, 4];
 
 fn head(state: &State) -> Option<String> {
@@ -150,7 +150,7 @@ fn modified(state: &State, more: &[String]) -> Vec<Item> {
         .collect()
 }
 
-/// What anyone can do next: people first, then what is under way, then what could begin.
+/// What can be done next: people first, then what is under way, then what could start.
 fn next_steps(state: &State) -> Vec<Item> {
     let open = state.questions.iter().filter(|(_, question)| question.answer.is_none());
     let mut items: Vec<Item> = open
@@ -179,7 +179,7 @@ fn next_steps(state: &State) -> Vec<Item> {
     items
 }
 
-/// What comes next for a task that nobody is at.
+/// What comes next for a task that no agent is working on.
 fn next_verb(task: &crate::state::Task) -> &'static str {
     match task.workflow.stage {
         Stage::Review => "review",

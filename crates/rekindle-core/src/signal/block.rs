@@ -25,10 +25,10 @@ const ABOUT_A_TASK: [&str; 12] = [
     "SPLIT",
 ];
 
-/// Longest key: the known ones are half as long, and a sentence with a colon in it is no key.
+/// Longest key: the known ones are half as long, and a sentence with a colon in it is not a key.
 const KEY_MAX_BYTES: usize = 24;
 
-/// A signal that has been begun.
+/// A signal that has started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Block {
     name: String,
@@ -114,7 +114,7 @@ impl Block {
         Report::Fail { task, reason }
     }
 
-    /// A machine that is broken is for a person to mend: asking costs no attempt, giving up would.
+    /// A broken machine is for a person to fix: asking costs no attempt, giving up would.
     fn in_the_way(&self, task: TaskId) -> Report {
         let reason = self.first(&["reason", "issues", "question", "result", "status"]);
         let reason = reason.unwrap_or_else(|| "it did not say how".to_owned());
@@ -133,7 +133,7 @@ impl Block {
         Signal::Report(Report::Verdict { task, role, verdict, findings: Findings { issues, required, passed } })
     }
 
-    /// Points of a verdict: a line each, or apart by `;`. They are sentences, so a comma divides nothing.
+    /// Points of a verdict: one per line, or separated by `;`. They are sentences, so a comma does not separate them.
     fn points(&self, names: &[&str]) -> Vec<String> {
         let lines = names.iter().flat_map(|name| self.values(name)).flat_map(str::lines);
         let clean = lines.map(|line| text::sanitize(line).into_owned());
@@ -155,7 +155,7 @@ impl Block {
         }
     }
 
-    /// A question without a text asks nothing, so it is not put before a person.
+    /// A question without a text asks nothing, so it is not passed to a person.
     fn question(self, task: TaskId) -> Signal {
         let Some(text) = self.first(&["question", "reason", "status"]) else {
             return self.other();
@@ -181,7 +181,7 @@ impl Block {
         Signal::Other { name: self.name, subject: self.subject, keys }
     }
 
-    /// The first of these keys that says something; a key given twice says it in two lines.
+    /// The first of these keys that has a value; a key given twice has it on two lines.
     fn first(&self, names: &[&str]) -> Option<String> {
         names.iter().find_map(|name| {
             let values: Vec<_> = self
@@ -220,12 +220,13 @@ fn is_list(key: &str) -> bool {
     )
 }
 
-/// A point that says that there is none.
+/// Whether a point says that there is none.
 fn is_nothing(point: &str) -> bool {
     matches!(point.trim_end_matches('.').to_ascii_lowercase().as_str(), "" | "none" | "-" | "n/a" | "nothing")
 }
 
-/// `Key: value` at column 0, the key of letters and blanks. `https://…` is none: a blank follows the colon, or nothing.
+/// `Key: value` at column 0, with a key of letters and blanks. `https://…` is not one: the colon is followed by a blank or
+/// by nothing.
 fn key_line(line: &str) -> Option<(String, &str)> {
     let (key, value) = line.split_once(':')?;
     let letters = key.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -234,7 +235,7 @@ fn key_line(line: &str) -> Option<(String, &str)> {
     (letters && spaced && key.len() <= KEY_MAX_BYTES).then(|| (key.trim().to_ascii_lowercase(), value.trim()))
 }
 
-/// The items of one line: apart by `;` if there is one, else by `,`, never inside brackets, quotes or backticks.
+/// The items of one line: separated by `;` if there is one, else by `,`, never inside brackets, quotes or backticks.
 fn items(line: &str) -> Vec<String> {
     let clean = text::sanitize(line);
     let found = split(&clean, ';');

@@ -1,5 +1,6 @@
-//! Which tasks have begun and which have not, so that a decision in a plan of a hundred thousand tasks looks at the few that it
-//! is about. It follows from the tasks alone: it is not stored, it is not compared, and a state without one scans its tasks.
+//! Which tasks have started and which have not, so that a decision in a plan of a hundred thousand tasks inspects only the
+//! few that it concerns. The index is derived from the tasks alone: it is neither stored nor compared, and a state without
+//! one scans its tasks.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,10 +10,11 @@ use crate::ids::TaskId;
 use crate::plan::Plan;
 use crate::review::Stage;
 
-/// The order in which untouched tasks begin: what unblocks most, then the plan's priority, then the plan's order.
+/// The order in which untouched tasks start: the one that unblocks most first, then the plan's priority, then the plan's
+/// order.
 pub type Rank = (Reverse<u32>, Reverse<i64>, usize);
 
-/// Where tasks stand.
+/// Tasks by progress.
 #[derive(Clone, Debug, Default)]
 pub struct Index {
     built: bool,
@@ -23,7 +25,7 @@ pub struct Index {
     failed: usize,
 }
 
-/// The tasks say everything that an index says.
+/// Always equal: an index says nothing that the tasks do not say.
 impl PartialEq for Index {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -57,14 +59,14 @@ impl Index {
         }
     }
 
-    /// Whether this is what [`Self::of`] gives, without making it.
+    /// Whether this equals the result of [`Self::of`], without building it.
     fn is_of(&self, tasks: &BTreeMap<TaskId, Task>, plan: Option<&Plan>) -> bool {
         let open = || tasks.iter().filter(|(_, task)| !task.state.is_terminal());
         let begun = open().filter(|(_, task)| !is_untouched(task)).map(|(id, _)| id);
         let mut untouched = open().filter(|(_, task)| is_untouched(task)).map(|(_, task)| rank(task, plan));
         let failed = tasks.values().filter(|task| task.state == TaskState::Failed).count();
         let (mut found, all) = (0, self.untouched.len());
-        // A rank ends in the task's place in the plan, so that no two are the same.
+        // A rank ends with the task's position in the plan, so no two ranks are equal.
         let known = untouched.all(|rank| {
             found += 1;
             self.untouched.contains(&rank)
@@ -79,7 +81,7 @@ fn rank(task: &Task, plan: Option<&Plan>) -> Rank {
     (Reverse(task.unblocks), Reverse(priority), task.index)
 }
 
-/// Whether nothing has happened to a task: it waits for a slot, or for others, and for nothing else.
+/// Whether nothing has happened to a task: it waits only for a slot or for other tasks.
 fn is_untouched(task: &Task) -> bool {
     let way = &task.workflow;
     task.state == TaskState::Pending
@@ -125,26 +127,26 @@ impl State {
         self.run.as_ref().map(|run| &run.plan)
     }
 
-    /// Makes the index, unless there is one.
+    /// Builds the index if there is none.
     pub(crate) fn ensure_index(&mut self) {
         if !self.index.built {
             self.index = Index::of(&self.tasks, self.plan());
         }
-        // All of it in small states, as tests have them.
+        // The full comparison only in small states, such as those of tests.
         debug_assert!(self.tasks.len() > 64 || self.index_holds(), "the index follows every change of a task");
     }
 
-    /// Whether the index, if there is one, says what the tasks say.
+    /// Whether the index, if there is one, agrees with the tasks.
     pub fn index_holds(&self) -> bool {
         !self.index.built || self.index.is_of(&self.tasks, self.plan())
     }
 
-    /// Has the index made anew: all tasks are others.
+    /// Drops the index so that it is rebuilt, because all tasks were replaced.
     pub fn forget_index(&mut self) {
         self.index = Index::default();
     }
 
-    /// Changes a task, and the index with it.
+    /// Changes a task and updates the index.
     pub(crate) fn change_task(&mut self, id: &TaskId, change: impl FnOnce(&mut Task)) {
         let plan = self.run.as_ref().map(|run| &run.plan);
         let Some(task) = self.tasks.get_mut(id) else { return };

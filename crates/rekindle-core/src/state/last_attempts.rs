@@ -1,5 +1,5 @@
-//! The newest attempt at each stage of a task. A task that runs allocates nothing for it: a map of three would cost every task of a
-//! long run a block of its own.
+//! The newest attempt at each stage of a task. It allocates nothing for a running task: a map with three entries would cost
+//! every task of a long run a heap block of its own.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What comes before the work of a task: a worktree that is set up, and checks that can run. It is kept here what is asked of a
+//! What precedes the work on a task: a worktree that is set up, and checks that can run. This state holds the questions to a
 //! person about either, and which tasks wait for the answer.
 
 use std::collections::BTreeSet;
@@ -10,8 +10,7 @@ use crate::ids::{QuestionId, TaskId};
 use crate::plan::PlanTask;
 use crate::time::Time;
 
-/// What a person can answer to a question about a set-up or about checks that cannot run; the other two mean something else than
-/// another try.
+/// The answers to a question about a set-up or about checks that cannot run; only the first one means another attempt.
 pub const RETRY: &str = "try it again";
 pub const WITHOUT: &str = "go on without the set-up";
 pub const STOP: &str = "stop the run";
@@ -23,7 +22,7 @@ pub struct Preparing {
     /// Tasks whose worktrees could not be set up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub setup: Option<SetupWait>,
-    /// A person said to go on without a set-up.
+    /// A person decided to continue without a set-up.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub without: bool,
     #[serde(skip_serializing_if = "Preflight::is_none")]
@@ -33,15 +32,15 @@ pub struct Preparing {
     pub checks: Option<Asked>,
 }
 
-/// A set-up that failed: a person is asked, and it is tried again beside that.
+/// A set-up that failed: a person is asked, and meanwhile it is retried.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SetupWait {
     pub asked: Asked,
     /// Failures in a row.
     pub failures: u32,
-    /// When one of the tasks tries again.
+    /// When one of the tasks retries.
     pub retry_at: Time,
-    /// The task that tries again.
+    /// The task that retries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retrying: Option<TaskId>,
 }
@@ -53,14 +52,14 @@ pub struct Asked {
     pub tasks: BTreeSet<TaskId>,
 }
 
-/// Where the pre-flight of a run stands.
+/// The state of a run's pre-flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Preflight {
     /// There is none, as in runs of earlier versions.
     #[default]
     None,
-    /// The checks are being tried: nothing begins before it is known what they said.
+    /// The checks are being tried; nothing starts before their results are known.
     Ordered,
     Done,
     /// It is tried again when the run resumes.
@@ -86,13 +85,13 @@ impl Preparing {
 }
 
 impl State {
-    /// Where a task's checks run: as it says, else as the plan says.
+    /// Where a task's checks run: the task's environments, else the plan's.
     pub fn environments_of(&self, planned: &PlanTask) -> Vec<String> {
         let of_plan = || self.run.as_ref().and_then(|run| run.plan.settings.environments.clone());
         if planned.environments.is_empty() { of_plan().unwrap_or_default() } else { planned.environments.clone() }
     }
 
-    /// Whether somebody waits for the answer to a question about set-up or checks.
+    /// Whether the task waits for the answer to a question about its set-up or checks.
     pub fn waits_for_preparing(&self, task: &TaskId) -> bool {
         self.preparing.question_of(task).is_some()
     }

@@ -9,33 +9,33 @@ use crate::ids::{AttemptId, TaskId};
 use crate::phone::PhoneMessage;
 use crate::steering::{Attached, Placed, Tell, TellStage};
 
-/// The person's hand in a run.
+/// A person's interventions in a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Steering {
-    /// The highest number that a message was given.
+    /// The highest message number assigned so far.
     pub last_tell: u64,
     /// Messages by number.
     pub tells: BTreeMap<u64, Tell>,
     /// Tasks that the person holds.
     pub attached: BTreeMap<TaskId, Attached>,
-    /// The highest number that an order with a way back was given.
+    /// The highest number assigned to an order that can be undone.
     pub last_placed: u64,
     /// Orders that can still be taken back.
     pub placed: BTreeMap<u64, Placed>,
-    /// Messages from phones whose orders about the run were taken, newest last.
+    /// Messages from phones whose orders for this run were accepted, newest last.
     pub from_phone: VecDeque<PhoneMessage>,
 }
 
 impl Steering {
-    /// Whether there is nothing: most runs are never steered.
+    /// Whether there were no interventions; most runs are never steered.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
 impl State {
-    /// Whether a message about one task is for whoever works on another: the same one, or a part of it.
+    /// Whether a message about one task is for the agent that works on another: the same task, or a part of it.
     pub fn concerns(&self, about: &TaskId, worked_on: &TaskId) -> bool {
         let mut id = worked_on;
         loop {
@@ -49,7 +49,7 @@ impl State {
         }
     }
 
-    /// Messages that nobody has, oldest first.
+    /// Messages that no agent has received yet, oldest first.
     pub fn waiting_tells(&self) -> impl Iterator<Item = (u64, &Tell)> {
         let waiting = self.steering.tells.iter().filter(|(_, tell)| tell.stage == TellStage::Waiting);
         waiting.map(|(number, tell)| (*number, tell))

@@ -1,4 +1,4 @@
-//! A task of the run: how it stands, who holds it, and its way through review.
+//! A task of the run: its state, which attempt holds it, and its progress in review.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,27 +13,27 @@ use crate::time::Time;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskState {
-    /// Not begun, or waiting for another attempt.
+    /// Not started, or waiting for another attempt.
     Pending,
-    /// An agent is at it, or its claim is being proven.
+    /// An agent is working on it, or its claim is being proven.
     InProgress,
-    /// Its agent has left and a person's answer is missing.
+    /// Its agent has left, and a person has to answer first.
     Blocked,
     /// Proven.
     Complete,
     /// Its attempts are used up.
     Failed,
-    /// An operator left it out.
+    /// An operator skipped it.
     Skipped,
 }
 
 impl TaskState {
-    /// Whether nothing more happens to it without an operator or the disk reopening it.
+    /// Whether nothing more happens to it unless an operator or the state of the disk reopens it.
     pub fn is_terminal(self) -> bool {
         matches!(self, Self::Complete | Self::Failed | Self::Skipped)
     }
 
-    /// Whether tasks behind it may begin.
+    /// Whether tasks that depend on it may start.
     pub fn unblocks(self) -> bool {
         matches!(self, Self::Complete | Self::Skipped)
     }
@@ -44,20 +44,20 @@ pub struct Task {
     /// Its place in the plan.
     pub index: usize,
     pub state: TaskState,
-    /// The newest epoch it was given to; nothing older counts.
+    /// The newest epoch in which it was assigned; older ones do not count.
     pub epoch: Epoch,
     /// Attempts that count.
     pub attempts: u32,
-    /// Attempts that have begun it, whether they count or not, of every role: they are numbered by it for people.
+    /// Attempts that have started on it, counted or not, of every role; people see attempts numbered by this.
     #[serde(default)]
     pub begun: u32,
-    /// The attempt that holds it: working on it, or with it in its list.
+    /// The attempt that holds it: the one working on it, or the one that has it in its list.
     pub holder: Option<AttemptId>,
     /// When the current attempt at it began.
     pub started_at: Option<Time>,
     /// Time of that attempt spent waiting for a person, which does not count.
     pub waited_ms: u64,
-    /// Backoff.
+    /// Backoff: it does not start before this time.
     pub not_before: Option<Time>,
     /// Why the last attempt at it ended.
     pub last_cause: Option<Cause>,
@@ -67,7 +67,7 @@ pub struct Task {
     pub result: Option<String>,
     /// Complete on an agent's word alone.
     pub unproven: bool,
-    /// Where its agent said it stood.
+    /// The progress that its agent reported last.
     pub checkpoint: Option<Checkpoint>,
     /// The parts that its agent broke it into, in order.
     #[serde(default)]
@@ -75,7 +75,7 @@ pub struct Task {
     /// A claim that is being proven.
     pub claim: Option<Claim>,
     pub evidence: Option<Evidence>,
-    /// Coordinator crashes that took its agent with them.
+    /// Coordinator crashes that ended its agent too.
     pub crashes: u32,
     pub ended_at: Option<Time>,
     /// How many tasks wait for it, directly or not.
@@ -83,25 +83,25 @@ pub struct Task {
     /// The newest attempt at each stage.
     #[serde(default)]
     pub last_attempts: LastAttempts,
-    /// Compactions of agents while they were at it.
+    /// Compactions of agents while they worked on it.
     #[serde(default)]
     pub compactions: u32,
     /// How many of them were before the current attempt at it.
     #[serde(default)]
     pub compactions_before: u32,
-    /// It ended long ago: only what decisions need is kept, and its row says the rest.
+    /// It ended long ago: only what decisions need is kept here; its row has the rest.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub settled: bool,
     /// What its agents have spent.
     #[serde(default, skip_serializing_if = "Spending::is_none")]
     pub spending: Spending,
-    /// What belongs to review, environments, parts and merges.
+    /// State for review, environments, parts and merges.
     #[serde(default)]
     #[serde(rename = "way")]
     pub workflow: Workflow,
 }
 
-/// A task's way through the stages.
+/// A task's progress through the stages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Workflow {
@@ -110,7 +110,7 @@ pub struct Workflow {
     pub review_tries: u32,
     /// Attempts of auditors that count.
     pub audit_tries: u32,
-    /// Its critics failed too often: nobody asks for another.
+    /// Its critics failed too often, so no other one is started.
     pub bypassed: bool,
     /// Why its work was sent back, until it is proven again.
     pub rework: Option<Rework>,
@@ -118,9 +118,9 @@ pub struct Workflow {
     pub reworks: u32,
     /// What reviewers said, newest last.
     pub verdicts: Vec<GivenVerdict>,
-    /// Its work is accepted and on its way into the run's branch.
+    /// Its work is accepted and is being merged into the run's branch.
     pub merging: Option<Merging>,
-    /// How often its accepted work did not fit what others had merged.
+    /// How often its accepted work conflicted with what others had merged.
     pub conflicts: u32,
     /// The commit of the run's branch that holds its work.
     pub merged: Option<String>,
@@ -130,15 +130,15 @@ pub struct Workflow {
     pub parts: Vec<TaskId>,
     /// It repairs what the plan's health commands found.
     pub health: bool,
-    /// It was complete and is looked at again.
+    /// It was complete and is being checked again.
     pub validating: bool,
-    /// What its checks said before anybody worked on it.
+    /// What its checks returned before any agent worked on it.
     pub baseline: Option<Baseline>,
     /// No agent reported its work: its checks or a person showed that it is done.
     pub unreported: bool,
-    /// Compactions and timeouts that show it to be too large.
+    /// Compactions and timeouts that indicate that it is too large.
     pub too_large: u32,
-    /// A person decided how it ended: nothing but a person changes that.
+    /// A person decided how it ended; only a person can change that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub word: Option<Word>,
     /// The plan no longer has it.
@@ -147,7 +147,7 @@ pub struct Workflow {
     /// A person added it to the run; the plan's file does not have it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub by_hand: bool,
-    /// The workspace that holds its work, where the plan would name another one by now.
+    /// The workspace that holds its work, if the plan would name another one by now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
 }
@@ -162,17 +162,17 @@ pub enum Word {
 }
 
 impl Task {
-    /// Whether a claim or the acceptance of its work is under way: nothing else is decided about it meanwhile.
+    /// Whether a claim is being proven or its work is being accepted; nothing else is decided about it meanwhile.
     pub fn is_being_proven(&self) -> bool {
         self.claim.is_some() || self.workflow.merging.is_some()
     }
 
-    /// Whether its parts are worked on in its place.
+    /// Whether agents work on its parts instead of on it.
     pub fn is_in_parts(&self) -> bool {
         !self.workflow.parts.is_empty() && self.holder.is_none() && !self.state.is_terminal()
     }
 
-    /// Attempts that count at the stage where it stands.
+    /// Attempts that count at its current stage.
     pub fn tries(&self) -> u32 {
         match self.workflow.stage {
             Stage::Implement => self.attempts,
@@ -189,18 +189,18 @@ impl Task {
         }
     }
 
-    /// The newest attempt at the stage where it stands.
+    /// The newest attempt at its current stage.
     pub fn last_attempt(&self) -> Option<AttemptId> {
         self.last_attempts.at(self.workflow.stage)
     }
 
-    /// Whether it was split and nobody has looked at the whole since.
+    /// Whether it was split and no agent has worked on the whole since.
     pub fn waits_for_parts(&self) -> bool {
         let free = self.state == TaskState::Pending && self.holder.is_none() && self.workflow.stage == Stage::Implement;
         free && !self.workflow.parts.is_empty()
     }
 
-    /// Whether its work has begun and is not through: others leave its files alone.
+    /// Whether its work has started and is not complete; other agents leave its files alone.
     pub fn is_between_stages(&self) -> bool {
         !self.state.is_terminal()
             && (self.workflow.stage != Stage::Implement
@@ -218,10 +218,10 @@ pub struct Claim {
     pub channel: Channel,
     /// The outcome in the agent's words.
     pub result: Option<String>,
-    /// The verdict that is being proven, where it is a reviewer's.
+    /// The verdict that is being proven, if the claim is a reviewer's.
     #[serde(default)]
     pub verdict: Option<Verdict>,
-    /// The checks were changed since it was made: what the old ones say decides nothing.
+    /// The checks have changed since the claim was made, so the results of the old ones decide nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub outdated: bool,
 }

@@ -1,10 +1,10 @@
-//! Which workspace a task's work is done in.
+//! The workspace in which a task is worked on.
 
 use super::State;
 use crate::ids::TaskId;
 
 impl State {
-    /// The workspace of its own that a task's work is done in; nothing where all work in one directory.
+    /// The task's own workspace; `None` if all agents work in one directory.
     pub fn workspace_of(&self, id: &TaskId) -> Option<String> {
         if !self.limits.worktrees {
             return None;

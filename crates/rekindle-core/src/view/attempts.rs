@@ -27,7 +27,7 @@ pub struct AttemptRow {
     pub state: String,
     pub pid: Option<u32>,
     pub shim_pid: Option<u32>,
-    /// The task it is at.
+    /// The task it is working on.
     pub task: Option<TaskId>,
     pub tasks: Vec<TaskId>,
     pub epoch: Epoch,
@@ -43,46 +43,46 @@ pub struct AttemptRow {
     pub session_id: Option<String>,
     #[serde(default)]
     pub model: Option<String>,
-    /// What it has used, and how full its context is; nothing where its program does not say.
+    /// What it has used, and how full its context is; `None` if its program does not report it.
     #[serde(default)]
     pub measure: Option<Measure>,
-    /// Millionths of a dollar: as its program says, or by the user's prices; nothing where neither is known.
+    /// Millionths of a dollar, as its program reports or by the user's prices; `None` if neither is known.
     #[serde(default)]
     pub cost_micros: Option<u64>,
-    /// Tokens that rekindle itself said to it: its prompt beyond the plan's words, and messages.
+    /// Tokens that rekindle itself sent to it: its prompt without the plan's text, and messages.
     #[serde(default)]
     pub own_tokens: u64,
     /// How often its context was compacted.
     #[serde(default)]
     pub compactions: u32,
-    /// What it said last, in one short line, where it left work open.
+    /// What it said last, in one short line, if it left work open.
     #[serde(default)]
     pub last_words: Option<String>,
-    /// How a living one stands in the team.
+    /// The state of a live agent in the team.
     #[serde(default)]
     pub class: Option<Class>,
-    /// Which attempt it is at each task that it has begun, counted from 1.
+    /// Its attempt number at each task that it has started, counted from 1.
     #[serde(default)]
     pub numbers: BTreeMap<TaskId, u32>,
 }
 
 impl AttemptRow {
-    /// What it cost in dollars, where that is known.
+    /// Its cost in dollars, if known.
     #[expect(clippy::cast_precision_loss, reason = "no attempt costs what a double cannot hold to the cent")]
     pub fn cost_usd(&self) -> Option<f64> {
         let billed = self.cost_micros.map(|micros| micros as f64 / MICROS as f64);
-        // A row of an earlier version knows only what the program said.
+        // A row of an earlier version has only the cost that the program reported.
         billed.or_else(|| self.measure.and_then(|measure| measure.usage.cost_usd))
     }
 
-    /// Which attempt at the task that it is at; nothing in rows of earlier versions.
+    /// Its attempt number at its current task; `None` in rows of earlier versions.
     pub fn number(&self) -> Option<u32> {
         self.numbers.get(self.task.as_ref()?).copied()
     }
 }
 
-/// Which attempt at a task one of them is, counted from 1 for people: the order in which they began it. Rows of earlier versions
-/// do not say it, and have the order in which they were decided on.
+/// The number of an attempt at a task, counted from 1 for people, in the order in which the attempts started it. Rows of
+/// earlier versions do not record that; for them it is the order in which the attempts were decided on.
 pub fn number_of(attempts: &[AttemptRow], task: &TaskId, attempt: AttemptId) -> Option<u32> {
     let of_task = || attempts.iter().filter(|row| row.tasks.contains(task));
     let place = of_task().position(|row| row.attempt == attempt)?;
@@ -107,7 +107,7 @@ pub fn attempt_row(state: &State, id: AttemptId) -> Option<AttemptRow> {
         cli: attempt.cli.clone(),
         role: attempt.role,
         state: name.to_owned(),
-        // The number of a process that has ended may be a stranger's by now.
+        // After a process has ended, its id may belong to an unrelated process.
         pid: attempt.pid.filter(|_| attempt.is_live()),
         shim_pid: attempt.shim_pid.filter(|_| attempt.is_live()),
         task: current.or_else(|| attempt.tasks.last()).cloned(),
@@ -130,7 +130,7 @@ pub fn attempt_row(state: &State, id: AttemptId) -> Option<AttemptRow> {
     })
 }
 
-/// What an attempt said last, where it left work open.
+/// What an attempt said last, if it left work open.
 fn last_words_of(attempt: &Attempt) -> Option<String> {
     let left_work = attempt.cause.as_ref().is_some_and(|cause| *cause != Cause::Completed);
     left_work.then(|| last_words::short(&attempt.cli_session.last_words)).flatten()

@@ -1,4 +1,4 @@
-//! Budgets and quiet hours, as a table shows them: the numbers, and the one line that every view says of each.
+//! Budgets and quiet hours, as a table shows them: the numbers, and the one line about each that every view shows.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::state::State;
 use crate::text::grouped;
 use crate::time::Time;
 
-/// How the budgets of a run stand.
+/// The state of a run's budgets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BudgetRow {
@@ -16,14 +16,14 @@ pub struct BudgetRow {
     pub limits: Budgets,
     pub run: Spending,
     pub day: Spending,
-    /// The day in the person's zone.
+    /// The day in the person's time zone.
     pub date: String,
-    /// When the quiet hours end, while they last.
+    /// When the current quiet hours end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quiet_until: Option<Time>,
 }
 
-/// How one budget stands, in a word.
+/// The state of one budget, as a keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BudgetState {
@@ -31,12 +31,12 @@ pub enum BudgetState {
     Open,
     Fine,
     Near,
-    /// It is used up, and a person lets it go on.
+    /// It is used up, and a person allowed the run to continue.
     GoesOn,
     Reached,
     /// It is used up, and a person is asked.
     Asks,
-    /// It is used up, and a person took it back.
+    /// It is used up, and a person took the work back.
     HandedBack,
 }
 
@@ -53,12 +53,12 @@ impl BudgetState {
         }
     }
 
-    /// Whether a person should look at it.
+    /// Whether it needs a person's attention.
     pub fn warns(self) -> bool {
         !matches!(self, Self::Open | Self::Fine)
     }
 
-    /// Whether nothing new starts for it.
+    /// Whether it keeps new work from starting.
     pub fn stops(self) -> bool {
         matches!(self, Self::Reached | Self::Asks | Self::HandedBack)
     }
@@ -77,7 +77,7 @@ impl BudgetRow {
         if scope == Scope::Day { &self.day } else { &self.run }
     }
 
-    /// The budget of all tasks that keeps everything from starting, and the question about it.
+    /// The run's or day's budget that keeps everything from starting, and the question about it.
     pub fn stops(&self, now: Time) -> Option<(Scope, Option<QuestionId>)> {
         let stops = |scope: &Scope| BudgetState::of(self.spending(*scope), self.limits.of(*scope), now).stops();
         let scope = [Scope::Run, Scope::Day].into_iter().find(stops)?;
@@ -88,7 +88,7 @@ impl BudgetRow {
         self.quiet_until.is_some_and(|until| until > now)
     }
 
-    /// A line for each budget of run and day that has a limit.
+    /// One line for each of the run's and the day's budgets that has a limit.
     pub fn lines(&self, now: Time) -> Vec<(BudgetState, String)> {
         let limited = [Scope::Run, Scope::Day].into_iter().filter(|scope| !self.limits.of(*scope).is_none());
         let stands = limited.map(|scope| (scope, self.spending(scope), self.limits.of(scope)));
@@ -100,7 +100,7 @@ impl BudgetRow {
     }
 }
 
-/// How one budget stands, in words: `run $16.20 of $20.00 (81 %), most is used`.
+/// The state of one budget in words: `run $16.20 of $20.00 (81 %), most is used`.
 pub fn line(name: &str, spending: &Spending, limit: &Allowance, now: Time) -> String {
     let standing = Standing::of(&spending.by(now), &limit.raised(spending.raised));
     let then = match BudgetState::of(spending, limit, now) {

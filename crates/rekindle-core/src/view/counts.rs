@@ -1,9 +1,9 @@
-//! How many tasks stand how: the one count that every view and every file for people shows.
+//! How many tasks are in which state: the one count that every view and every file for people shows.
 
 use super::TaskRow;
 use crate::state::{State, TaskState};
 
-/// Counts of tasks by how they stand. What is shown as progress is `complete` of `all`: a failed task is never counted as done.
+/// Counts of tasks by state. Progress is shown as `complete` of `all`: a failed task is never counted as done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub complete: usize,
@@ -55,7 +55,7 @@ impl Counts {
         format!("{}/{}", self.complete, self.all)
     }
 
-    /// The progress in words, with what ended otherwise where there is any: `3/9 complete, 1 failed`.
+    /// The progress in words, followed by tasks that ended otherwise, if any: `3/9 complete, 1 failed`.
     pub fn words(&self) -> String {
         let mut words = format!("{} complete", self.progress());
         for (many, what) in [(self.failed, "failed"), (self.skipped, "skipped")] {

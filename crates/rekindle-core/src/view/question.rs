@@ -18,7 +18,7 @@ pub struct QuestionRow {
     /// What a person needs to know.
     pub context: String,
     pub answer: Option<String>,
-    /// The channel that the answer came by, where it came from elsewhere.
+    /// The channel that the answer arrived through, if it came from elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<Via>,
     pub asked_at: Time,

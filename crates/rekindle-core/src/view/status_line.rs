@@ -1,10 +1,10 @@
-//! How a run stands in one line, for a message.
+//! The state of a run in one line, for a message.
 
 use super::{Counts, run_row};
 use crate::state::State;
 use crate::text::counted;
 
-/// The plan, the run's state, its count, who works on it and what waits for a person.
+/// The plan, the run's state, its count, the agents working on it, and what waits for a person.
 pub fn status_line(state: &State) -> String {
     let Some(run) = run_row(state) else { return "there is no run".to_owned() };
     let agents = state.live_attempts().count();

@@ -1,4 +1,4 @@
-//! What rows show of a person's hand in a run: messages with how they were delivered, tasks that are held, orders that wait.
+//! What rows show of a person's interventions in a run: messages and their delivery, tasks that are held, pending orders.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,10 +14,10 @@ pub struct ToldRow {
     pub number: u64,
     pub text: String,
     pub at: Time,
-    /// It says what a person changed who held the task.
+    /// It says what the person who held the task changed.
     #[serde(default)]
     pub given_back: bool,
-    /// The attempt that has it; nothing means that it waits.
+    /// The attempt that received it; `None` means that it is still waiting.
     #[serde(default)]
     pub attempt: Option<AttemptId>,
     #[serde(default)]
@@ -27,7 +27,7 @@ pub struct ToldRow {
 }
 
 impl ToldRow {
-    /// How it stands, in a few words.
+    /// Its delivery state, in a few words.
     pub fn standing(&self) -> &'static str {
         match (self.how, self.attempt) {
             (Some(How::Message), _) => "delivered while its agent ran",
@@ -77,13 +77,13 @@ pub(super) fn placed(state: &State) -> Vec<PlacedRow> {
     placed.map(|(number, placed)| PlacedRow { number: *number, due: placed.due, order: placed.order.clone() }).collect()
 }
 
-/// Why a task waits that a person holds.
+/// Why a task that a person holds is waiting.
 pub(super) fn held_for_you(state: &State, task: &TaskId) -> Option<String> {
     let held = state.steering.attached.get(task)?;
     Some(format!("held for you: rekindle attach, process {}", held.by.pid))
 }
 
-/// Tasks whose rows an event changed because messages to their agents moved on.
+/// Tasks whose rows an event changed because the delivery of messages to their agents advanced.
 pub(super) fn tasks_with_tells_of(state: &State, attempt: AttemptId) -> impl Iterator<Item = TaskId> {
     state.steering.tells.values().filter(move |tell| state.is_for(tell, attempt)).map(|tell| tell.task.clone())
 }

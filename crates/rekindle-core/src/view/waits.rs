@@ -9,14 +9,14 @@ use crate::time::Time;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WaitRow {
     pub account: String,
-    /// Why, by the cause's name.
+    /// The name of the cause.
     pub cause: String,
-    /// Until when; nothing means until a person answers.
+    /// When the wait ends; `None` means when a person answers.
     pub until: Option<Time>,
-    /// The reset that was named, where one was.
+    /// The reset time that the provider named, if any.
     #[serde(default)]
     pub reset: Option<Time>,
-    /// Which probe since that reset comes then.
+    /// The number, counted from that reset, of the probe at that time.
     #[serde(default)]
     pub probe: u32,
 }
@@ -42,7 +42,7 @@ pub struct HeldRow {
     /// What to type, or where to look.
     #[serde(default)]
     pub hint: String,
-    /// When it is tried again, where nothing but trying tells.
+    /// When it is tried again, if only trying can tell.
     #[serde(default)]
     pub until: Option<Time>,
 }
@@ -51,7 +51,7 @@ impl HeldRow {
     pub(super) fn of(state: &State) -> Option<Self> {
         let reason = state.held.clone()?;
         let hold = &state.hold;
-        // A state of an earlier version does not know since when.
+        // A state of an earlier version does not record the start of the hold.
         let since = hold.since.unwrap_or(state.last_time);
         Some(Self { reason, since, hint: hold.hint.clone(), until: hold.until })
     }

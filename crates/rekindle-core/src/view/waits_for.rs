@@ -1,7 +1,7 @@
-//! What an open task that nobody is at waits for: decided here, once, for every view.
+//! What an open task that no agent is working on waits for: decided here, once, for every view.
 //!
-//! It looks at rows alone, so that it says the same with and without a coordinator. What of the schedule is not in a row is put
-//! into one by `view`; what is said of it in words is left to the views.
+//! It reads only rows, so the answer is the same with and without a coordinator. `view` adds to the rows whatever is missing
+//! there from the schedule; how to put the answer into words is left to the views.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ pub enum WaitsFor {
     Account {
         account: String,
         cause: String,
-        /// Until when, where time ends it; over means that the account is being tried.
+        /// When the wait ends, if it is a matter of time; a time in the past means that the account is being tried.
         until: Option<Time>,
     },
     Person {
@@ -38,7 +38,7 @@ pub enum WaitsFor {
         #[serde(skip_serializing_if = "Option::is_none")]
         question: Option<QuestionId>,
     },
-    /// What comes before any task: the plan's health commands, or a look at recent completions.
+    /// What precedes any task: the plan's health commands, or another check of recent completions.
     SetUp { what: SetUp },
     /// The machine, or an agent's program, cannot start anything for now.
     Machine { reason: String, until: Option<Time> },
@@ -75,7 +75,7 @@ pub enum PersonAct {
     Resume,
     /// Start a coordinator: the last one ended without pausing the run.
     GoOn,
-    /// Give the task back that they hold.
+    /// Give back the task that they hold.
     GiveBack,
 }
 
@@ -98,11 +98,11 @@ pub struct BreakerRow {
     pub until: Time,
 }
 
-/// What of the schedule belongs to the whole run.
+/// The parts of the schedule that belong to the whole run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunSchedule {
-    /// The wave whose tasks may begin; nothing where the plan names none.
+    /// The wave whose tasks may start; `None` if the plan has no waves.
     pub wave: Option<u32>,
     /// Agents that may run at once; 0 in rows of earlier versions.
     pub max_agents: u32,
@@ -129,7 +129,7 @@ impl RunSchedule {
     }
 }
 
-/// What of the schedule belongs to one task.
+/// The parts of the schedule that belong to one task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskSchedule {
@@ -141,7 +141,7 @@ pub struct TaskSchedule {
     pub cli: String,
     /// Its account, and that of the agent that stands in for its own.
     pub accounts: Vec<String>,
-    /// It was complete and is looked at again: it waits for no set-up.
+    /// It was complete and is being checked again, so it waits for no set-up.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub validating: bool,
     pub artifacts: Vec<String>,
@@ -182,7 +182,7 @@ pub struct Waits<'a> {
 }
 
 impl<'a> Waits<'a> {
-    /// Looks at the rows of a run; `coordinated` says whether a coordinator is running.
+    /// Reads the rows of a run; `coordinated` says whether a coordinator is running.
     pub fn new(
         run: &'a RunRow,
         tasks: &'a [TaskRow],
@@ -202,13 +202,13 @@ impl<'a> Waits<'a> {
             coordinated,
             now,
             artifacts: artifacts.collect(),
-            // Of several questions the first is answered first.
+            // If there are several questions, the first is answered first.
             questions: open.rev().map(|question| (&question.task, question.id)).collect(),
             live,
         }
     }
 
-    /// What a task waits for; nothing if it has ended or somebody is at it.
+    /// What a task waits for; `None` if it has ended or an agent is working on it.
     pub fn of(&self, task: &TaskRow) -> Option<WaitsFor> {
         if matches!(task.state.as_str(), "complete" | "failed" | "skipped") {
             return None;
@@ -220,19 +220,20 @@ impl<'a> Waits<'a> {
         if task.attached.is_some() {
             return Some(WaitsFor::Person { act: PersonAct::GiveBack, question: None });
         }
-        // A row of an earlier version does not say whether it is held: whoever runs for it is at it.
+        // A row of an earlier version does not say whether the task is held: a live attempt that lists it counts as its
+        // holder.
         let held = task.schedule.held || task.schedule.cli.is_empty();
         let holder = self.live.iter().rev().find(|attempt| held && attempt.tasks.contains(&task.id));
         let at_it = holder.is_some_and(|holder| holder.task.as_ref() == Some(&task.id));
         if task.verifying || at_it {
             return None;
         }
-        // It stands on the list of an agent that is at another task.
+        // It is on the list of an agent that is working on another task.
         let listed = holder.and_then(|holder| holder.task.clone());
         Some(before(task).or_else(|| self.of_run(task)).unwrap_or_else(|| self.of_turn(task, listed)))
     }
 
-    /// What stands before every task of the run.
+    /// What every task of the run waits for.
     fn of_run(&self, task: &TaskRow) -> Option<WaitsFor> {
         let (run, schedule) = (self.run, &self.run.schedule);
         if let Some(wave) = schedule.wave.filter(|wave| task.wave > *wave) {
@@ -271,7 +272,7 @@ impl<'a> Waits<'a> {
         Some(WaitsFor::Quiet { until })
     }
 
-    /// What keeps it from its turn.
+    /// What delays its turn.
     fn of_turn(&self, task: &TaskRow, listed: Option<TaskId>) -> WaitsFor {
         let schedule = &task.schedule;
         if let Some(other) = listed {
@@ -333,11 +334,11 @@ fn before(task: &TaskRow) -> Option<WaitsFor> {
         // A row of an earlier version does not say which of them are still open.
         return Some(WaitsFor::Task { tasks: task.blocked_by.clone(), because: Because::Plan });
     }
-    // Its agent has left and nobody has taken the answer up yet.
+    // Its agent has left, and the answer has not been acted on yet.
     (task.state == "blocked").then_some(WaitsFor::Person { act: PersonAct::Answer, question: None })
 }
 
-/// What every open task of a state waits for, as its rows say it.
+/// What every open task of a state waits for, derived from its rows.
 pub fn waits_of(state: &State, coordinated: bool, now: Time) -> BTreeMap<TaskId, WaitsFor> {
     let Some(run) = view::run_row(state) else { return BTreeMap::new() };
     let tasks: Vec<TaskRow> = state.tasks.keys().filter_map(|id| view::task_row(state, id)).collect();

@@ -1,7 +1,7 @@
-//! Any agent that speaks the Agent Client Protocol: how it is started. The agent's program is spoken to by a bridge of ours,
-//! which stands in the agent's place and writes down what the protocol says, a line each; `reader` understands those lines.
+//! Any agent that speaks the Agent Client Protocol: how it is started. A bridge of ours runs in the agent's place, talks to
+//! the agent's program and writes what the protocol says, one message per line; `reader` parses those lines.
 //!
-//! Nothing is known of the program behind the protocol, so it is taken to be able to do only what the protocol promises.
+//! Nothing is known about the program behind the protocol, so it is assumed to do only what the protocol promises.
 
 mod reader;
 #[cfg(test)]
@@ -19,13 +19,13 @@ use super::{About, Adapter, Examination, Launch, Permissions, Place, Program, Re
 /// The name in `kind = "…"`.
 pub const KIND: &str = "acp";
 
-/// The hidden command that is the bridge; its one argument is the file with its [`Setup`].
+/// The hidden command that runs the bridge; its one argument is the file with its [`Setup`].
 pub const BRIDGE: &str = "__acp";
 
-/// That file, under `agent/`.
+/// The name of that file, under `agent/`.
 const SETUP: &str = "acp.json";
 
-/// What the bridge is told. No secret stands in it: the environment has them.
+/// The bridge's configuration. It contains no secret: those are in the environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setup {
     /// The agent's program and its arguments.
@@ -33,10 +33,10 @@ pub struct Setup {
     pub cwd: PathBuf,
     /// The command that serves rekindle's tools.
     pub mcp: Vec<String>,
-    /// The session to load; nothing begins a new one.
+    /// The session to load; `None` starts a new one.
     pub resume: Option<String>,
     pub model: Option<String>,
-    /// Whether everything it asks permission for is allowed.
+    /// Whether every permission request is granted.
     pub full: bool,
 }
 
@@ -50,7 +50,7 @@ impl Adapter for Acp {
     }
 
     fn traits(&self, program: &Program) -> Traits {
-        // Agents of one kind may have any number of owners: their allowance is told apart by the program.
+        // Agents of this kind may come from any number of vendors, so their accounts are distinguished by the program.
         let own = program.command.first().map_or(KIND, String::as_str).rsplit('/').next().unwrap_or(KIND);
         Traits {
             account: program.account.clone().unwrap_or_else(|| format!("{KIND}:{own}")),

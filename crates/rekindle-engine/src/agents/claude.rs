@@ -1,7 +1,8 @@
-//! Claude Code: its command line, where it keeps its sessions, how it is logged in. What its stream means is in `claude/stream`.
+//! Claude Code: its command line, where it keeps its sessions, how it is logged in. What its stream means is in
+//! `claude/stream`.
 //!
-//! It runs headless over lines of JSON in both directions, so that it takes messages while it works. Rekindle's MCP server, the
-//! hook and the permission for its own tools are handed over by flags and by files in the bundle: nothing is written into the
+//! It runs headless with lines of JSON in both directions, so that it takes messages while it works. Rekindle's MCP server,
+//! the hook and the permission for its own tools are passed by flags and by files in the bundle: nothing is written into the
 //! user's repository or home, and the user's own settings, hooks and MCP servers stay as they are.
 
 mod guard;
@@ -25,7 +26,7 @@ use super::{About, Adapter, Launch, Permissions, Place, Program, Reader, Start, 
 /// The name in `kind = "…"`.
 pub const KIND: &str = "claude";
 
-/// The flag that takes settings. The program takes the last one only, so an operator's own keeps ours out.
+/// The flag for settings. The program uses only the last one, so an operator's own flag overrides ours.
 const SETTINGS_FLAG: &str = "--settings";
 
 /// A tool call may last a day: `task_done` runs the checks of a task before it answers.
@@ -34,12 +35,13 @@ const TOOL_TIMEOUT_MS: u64 = 24 * 60 * 60 * 1000;
 /// Seconds the hook may take: it reads one file and asks the coordinator.
 const HOOK_TIMEOUT_S: u64 = 30;
 
-/// Variables by which the program knows that it was started by itself; an agent is no part of the session that rekindle was
-/// started in.
+/// Variables that tell the program that it was started from within itself; an agent is not part of the session in which
+/// rekindle was started.
 const NESTED: [&str; 4] = ["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_SSE_PORT"];
 
-/// Set, it makes the program wait for its allowance by itself (2.1.234 on). Rekindle waits instead: it knows of every agent on the
-/// account, keeps the reset over a crash, and lets others work meanwhile. Empty, because any other word might count as set.
+/// If set, the program itself waits for its allowance (2.1.234 on). Rekindle waits instead: it knows every agent on the
+/// account, remembers the reset across a crash, and lets others work meanwhile. Empty, because any other value might count
+/// as set.
 const OWN_WAIT: &str = "CLAUDE_CODE_RETRY_WATCHDOG";
 
 /// Variables that log it in, in the order in which they are shown.
@@ -52,7 +54,7 @@ const LOGIN_VARS: [&str; 6] = [
     "CLAUDE_CODE_USE_FOUNDRY",
 ];
 
-/// Directories of sessions that are looked through for one that is not where it should be; a user has one per directory.
+/// Session directories that are searched for a session that is not in its usual place; a user has one per working directory.
 const MAX_PROJECTS: usize = 10_000;
 
 pub struct Claude;
@@ -92,7 +94,8 @@ impl Adapter for Claude {
         if full {
             argv.push("--dangerously-skip-permissions".to_owned());
         }
-        // Flags that take many values come last and each begins with its own name: none can swallow what follows.
+        // Flags that take several values come last, and each starts with its own name, so that none can swallow what
+        // follows.
         argv.extend(start.program.args.iter().cloned());
         let own = |name: &str| start.own_dir().join(name).to_string_lossy().into_owned();
         if !has_own_settings(start.program) {
@@ -143,7 +146,7 @@ impl Adapter for Claude {
         if usual.is_file() {
             return Some(usual);
         }
-        // The directory's name is cut where the path is long; the session's name is its own alone.
+        // The program shortens the directory name of a long path; the session's file name is unique.
         let dirs = std::fs::read_dir(&projects).ok()?;
         dirs.take(MAX_PROJECTS).flatten().map(|dir| dir.path().join(&name)).find(|path| path.is_file())
     }
@@ -176,7 +179,7 @@ fn has_own_settings(program: &Program) -> bool {
     program.args.iter().chain(&program.command).any(given)
 }
 
-/// A message as the one line of JSON that the program takes.
+/// A message as one line of JSON, in the program's input format.
 fn user_line(text: &str) -> String {
     json!({"type": "user", "message": {"role": "user", "content": text}}).to_string()
 }
@@ -187,7 +190,7 @@ fn mcp_config(start: &Start<'_>) -> String {
         "command": command[0],
         "args": command[1..],
         "timeout": TOOL_TIMEOUT_MS,
-        // Never hidden behind a search for tools, however many others there are.
+        // Never hidden behind a tool search, however many other tools there are.
         "alwaysLoad": true,
     });
     json!({"mcpServers": {"rekindle": server}}).to_string()
@@ -196,7 +199,7 @@ fn mcp_config(start: &Start<'_>) -> String {
 fn settings(start: &Start<'_>) -> String {
     let command = quote::shell(&start.context_command(KIND));
     let hook = json!({"type": "command", "command": command, "timeout": HOOK_TIMEOUT_S});
-    // Over the user's own settings, which may set it as well.
+    // Overrides the user's own settings, which may set it as well.
     let env = json!({OWN_WAIT: ""});
     json!({"env": env, "hooks": {"SessionStart": [{"matcher": "compact", "hooks": [hook]}]}}).to_string()
 }
@@ -206,7 +209,7 @@ fn config_dir(place: &Place<'_>) -> Option<PathBuf> {
     own.or_else(|| Some(PathBuf::from(place.var("HOME")?).join(".claude")))
 }
 
-/// The directory of a workspace's sessions: its path with everything but letters and digits replaced.
+/// The directory of a workspace's sessions: its path with every character except letters and digits replaced.
 fn slug(workspace: &Path) -> String {
     let keep = |char: char| if char.is_ascii_alphanumeric() { char } else { '-' };
     workspace.to_string_lossy().chars().map(keep).collect()

@@ -1,10 +1,10 @@
 //! Codex: its command line, where it keeps its sessions, how it is logged in. What its lines mean is in `codex/stream` (its
-//! output) and `codex/rollout` (the transcript, which alone tells compactions, context and the class of a failure).
+//! output) and `codex/rollout` (the transcript, the only source for compactions, context and the class of a failure).
 //!
-//! The whole command line is given again when a session is resumed: the program remembers neither sandbox nor approvals, so
-//! what the first start was given must be given again, no more and no less; where rekindle gives nothing, both follow the
-//! user's own configuration. The hook is trusted by its hash and alone: the flag that trusts hooks would also run whatever
-//! hooks a repository brings.
+//! The whole command line is passed again when a session is resumed: the program remembers neither sandbox nor approvals, so
+//! the options of the first start must be repeated, no more and no less; where rekindle passes nothing, both follow the
+//! user's own configuration. Only the hook itself is trusted, by its hash: the flag that trusts hooks would also run
+//! whatever hooks a repository brings.
 
 mod guard;
 mod history;
@@ -63,7 +63,7 @@ impl Adapter for Codex {
     fn start(&self, start: &Start<'_>) -> Result<Launch, String> {
         let mut argv = start.program_words(self)?;
         argv.push("exec".to_owned());
-        // The operator's first: some of the program's flags take many values, ours do not.
+        // The operator's arguments come first: some of the program's flags take several values, ours do not.
         argv.extend(start.program.args.iter().cloned());
         argv.extend(["--json", "--skip-git-repo-check"].map(str::to_owned));
         if let Some(model) = &start.program.model {
@@ -115,8 +115,8 @@ impl Adapter for Codex {
     }
 }
 
-/// The MCP server. Its one tool is approved, and offered as it is instead of behind a search for tools. One, because the
-/// program adds three tools of its own for the resources of servers, with resources or not.
+/// The MCP server. Its one tool is approved, and offered directly instead of behind a tool search. Only one, because the
+/// program adds three tools of its own for the resources of servers, whether a server has resources or not.
 fn mcp_settings(start: &Start<'_>) -> Vec<String> {
     let mut command = start.mcp_command();
     command.push("--one-tool".to_owned());
@@ -143,7 +143,7 @@ fn login_by_file(place: &Place<'_>) -> Option<String> {
     if auth.is_file() {
         return Some(format!("by {}", auth.display()));
     }
-    // A provider of the user's own names the variable that holds its key.
+    // A custom provider of the user names the variable that holds its key.
     let config = home.join("config.toml");
     let text = std::fs::read_to_string(&config).ok()?;
     let named = |line: &str| {

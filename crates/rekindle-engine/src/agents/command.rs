@@ -1,4 +1,4 @@
-//! Any program: its prompt on standard input, its words on standard output. What it prints is shown as it is.
+//! Any program: it gets its prompt on standard input, and what it prints to standard output is shown as it is.
 
 use rekindle_core::activity::Activity;
 use rekindle_core::limits::Traits;

@@ -1,11 +1,10 @@
-//! Texts as other programs write them: settings with comments in them, lines with colours. What they mean is each adapter's
-//! business.
+//! Text formats of other programs: settings with comments, lines with colours. What they mean is left to each adapter.
 
 use jsonc_parser::{ParseOptions, parse_to_serde_value};
 use rekindle_core::text::sanitize;
 use serde_json::{Map, Value};
 
-/// Settings as people and programs write them: JSON with comments and trailing commas, and nothing else of its dialects.
+/// Settings as people and programs write them: JSON with comments and trailing commas, but no other extension.
 pub(crate) const SETTINGS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,

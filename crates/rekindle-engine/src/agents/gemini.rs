@@ -1,8 +1,8 @@
-//! Gemini CLI: how it is started, resumed and stopped, and where its transcript lies. What its lines mean is `reader`'s business,
-//! what it is told by its settings is `home`'s.
+//! Gemini CLI: how it is started, resumed and stopped, and where its transcript is. What its lines mean is in `reader`, the
+//! settings it gets are in `home`.
 //!
-//! It runs once for one prompt. It reads its system settings from files of root only, so an ordinary user's agent gets a home of
-//! its own instead: the user's settings with rekindle's added, and links to everything else.
+//! It runs once for one prompt. It reads its system settings only from files owned by root, so an ordinary user's agent gets
+//! a home of its own instead: the user's settings with rekindle's added, and links to everything else.
 
 mod guard;
 mod history;
@@ -28,19 +28,19 @@ use super::{About, Adapter, Compaction, Launch, Permissions, Place, Program, Rea
 /// The name in `kind = "…"`.
 pub const KIND: &str = "gemini";
 
-/// What marks the summary that replaces the history when it is compressed.
+/// Marks the summary that replaces the history when it is compressed.
 const SNAPSHOT: &str = "<state_snapshot>";
 
-/// Longest directory listing that is looked through for a transcript: projects are hundreds at most.
+/// Longest directory listing that is searched for a transcript: projects are hundreds at most.
 const PROJECTS_MAX: usize = 4096;
 
-/// A transcript's first line is short; more than this is not read of any.
+/// A transcript's first line is short; no more than this is read of any.
 const HEADER_BYTES: usize = 4096;
 
 /// Variables that log it in, in the order in which they are shown.
 const LOGIN_VARS: [&str; 3] = ["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS"];
 
-/// Files of its home that log it in.
+/// Files in its home that log it in.
 const LOGIN_FILES: [&str; 2] = ["oauth_creds.json", "gemini-credentials.json"];
 
 pub struct Gemini;
@@ -99,7 +99,7 @@ impl Adapter for Gemini {
         let full = place.program.permissions == Permissions::Full;
         Some(Interactive::of(self, place, &["--resume", session]).map(|mut open| {
             if full {
-                // As its agent was started: else it asks whether the folder is trusted, and loads the session twice.
+                // The same as for its agent: otherwise it asks whether the folder is trusted, and loads the session twice.
                 open.env.insert("GEMINI_CLI_TRUST_WORKSPACE".into(), "true".into());
             }
             open.and(full.then_some("--yolo")).and(place.program.args.iter().map(String::as_str))
@@ -120,7 +120,7 @@ impl Adapter for Gemini {
         files
             .filter(|file| file.file_name().to_string_lossy().ends_with(&suffix))
             .filter(|file| header_names(&file.path(), session))
-            // A session that was resumed in another minute leaves a second file with nothing but a beginning in it.
+            // A session that was resumed in a different minute leaves a second file that contains only a header.
             .max_by_key(|file| file.metadata().map_or(0, |found| found.len()))
             .map(|file| file.path())
     }
@@ -141,7 +141,8 @@ impl Adapter for Gemini {
     }
 
     fn ladder(&self, grace_ms: u64) -> Vec<Rung> {
-        // Either ends it at once with code 0 and without a last line; its shell tools live on and are the shim's business.
+        // Either signal ends it at once with code 0 and without a last line; its shell tools survive and are left to the
+        // shim.
         vec![Rung { signal: StopSignal::Term, grace_ms }, Rung { signal: StopSignal::Int, grace_ms }]
     }
 
@@ -154,7 +155,7 @@ impl Adapter for Gemini {
     }
 }
 
-/// The messages of a request up to the summary that replaced the history; nothing where none did.
+/// The messages of a request up to the summary that replaced the history; `None` if there is no summary.
 fn up_to_summary(asked: &Value) -> Option<Vec<Value>> {
     let messages = asked.pointer("/llm_request/messages")?.as_array()?;
     let holds = |message: &&Value| message["content"].as_str().is_some_and(|content| content.contains(SNAPSHOT));
@@ -162,8 +163,8 @@ fn up_to_summary(asked: &Value) -> Option<Vec<Value>> {
     Some(messages.get(..=at)?.to_vec())
 }
 
-/// What a hook prints so that words stand below that summary. Only what leads up to it is handed back: the program keeps the
-/// rest of the request as it is.
+/// What a hook prints so that the words appear below that summary. Only the messages up to the summary are returned: the
+/// program keeps the rest of the request as it is.
 fn with_words(mut kept: Vec<Value>, words: &str) -> Option<String> {
     let content = kept.last()?["content"].as_str()?;
     let content = format!("{content}\n\n{words}");
@@ -182,7 +183,7 @@ fn header_names(path: &Path, session: &str) -> bool {
     read.is_ok() && header.is_some_and(|header| header["sessionId"] == session)
 }
 
-/// Takes the meaning from at signs: the program reads `@name` in a prompt as a file to be put in, also in the middle of a log.
+/// Escapes at signs: the program reads `@name` in a prompt as a file to include, even in the middle of a log.
 fn without_mentions(prompt: &str) -> String {
     if !prompt.contains('@') {
         return prompt.to_owned();
@@ -200,5 +201,5 @@ fn without_mentions(prompt: &str) -> String {
     text
 }
 
-/// Said under a prompt whose at signs were changed.
+/// Added below a prompt whose at signs were escaped.
 const MENTIONS_NOTE: &str = "\n\n(In this message \\@ stands for a plain at sign.)\n";

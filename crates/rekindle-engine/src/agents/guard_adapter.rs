@@ -1,5 +1,5 @@
-//! Programs that a person uses interactively and rekindle guards: what their hooks and transcripts mean, and how something is
-//! put into their context. How the hooks get into their settings is in `hook_installer`.
+//! Programs that a person uses interactively and rekindle guards: what their hooks and transcripts mean, and how text gets
+//! into their context. How the hooks get into their settings is in `hook_installer`.
 
 use std::path::PathBuf;
 
@@ -14,18 +14,19 @@ pub struct Heard {
     pub session: String,
     /// Where the session works: the project's directory as the program names it.
     pub dir: PathBuf,
-    /// The hook's own name for the moment.
+    /// The hook's own name for the event.
     pub event: String,
-    /// What the moment is good for.
+    /// What rekindle can do at this event.
     pub moment: Moment,
-    /// The file of the conversation, where the program has one.
+    /// The file of the conversation, if the program has one.
     pub transcript: Option<PathBuf>,
-    /// Set inside a helper: what it tells of contexts and turns is its own, not the session's.
+    /// Set inside a helper: its contexts and turns are its own, not the session's.
     pub helper: Option<String>,
     pub facts: Vec<Fact>,
 }
 
-/// What a moment is good for: whether the session may have to be told again, whether the state is written.
+/// What rekindle can do at an event: whether it may have to give the session its recovery text again, and whether it writes
+/// the state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Moment {
     /// A context begins; what the hook prints reaches the model.
@@ -34,8 +35,9 @@ pub enum Moment {
     Prompt,
     /// A tool was used; nothing is printed unless the program has no better moment after a compaction.
     Tool,
-    /// A request goes to the model; what the hook prints is part of this one alone. A session that has to be told again is told
-    /// here as well, which does not count: it is still to be told where it stays. With it comes what the program wants back.
+    /// A request goes to the model; what the hook prints is part of this request only. A session that needs its recovery
+    /// text gets it here as well, but that does not count: the text must still be given where it stays. The value is what
+    /// the program expects back.
     Request(Value),
     /// A good time to write the state: a turn, a helper or a batch of work has ended, or a compaction is near.
     Batch,
@@ -43,36 +45,36 @@ pub enum Moment {
     Other,
 }
 
-/// Reads a session's transcript, line by line in order, from its beginning or from where an earlier reader stopped. It may tell
-/// again what hooks told: facts are keyed.
+/// Reads a session's transcript, line by line in order, from its start or from where an earlier reader stopped. It may
+/// repeat what hooks reported: facts are keyed.
 pub trait Transcript {
-    /// What one line means; a line may be anything at all.
+    /// What one line means; a line may contain anything.
     fn line(&mut self, line: &str) -> Vec<Fact>;
 }
 
 /// One program that can be guarded.
 pub trait GuardAdapter: Adapter {
-    /// What the hook's standard input means; nothing where it means nothing to us. `var` reads the hook's environment.
+    /// What the hook's standard input means; `None` if it is of no interest. `var` reads the hook's environment.
     fn read_hook(&self, asked: &Value, var: &dyn Fn(&str) -> Option<String>) -> Option<Heard>;
 
-    /// A reader of its transcript; nothing where it keeps none in lines.
+    /// A reader of its transcript; `None` if it keeps none in lines.
     fn transcript_reader(&self) -> Option<Box<dyn Transcript>>;
 
-    /// Whether a compaction is seen in the transcript only: its new lines are then read at every moment at which the session can
-    /// be told something, before that is decided.
+    /// Whether a compaction shows only in the transcript: its new lines are then read at every event at which text can be
+    /// given to the session, before deciding whether to give any.
     fn compaction_only_in_transcript(&self) -> bool {
         false
     }
 
-    /// What the hook prints so that `text` comes into the session's context; nothing where this moment is not good for it.
+    /// What the hook prints so that `text` gets into the session's context; `None` if this event does not allow it.
     fn answer(&self, heard: &Heard, text: &str) -> Option<String>;
 
-    /// The longest text that reaches the model whole when a hook prints it, in characters.
+    /// The longest text from a hook that reaches the model whole, in characters.
     fn room(&self) -> usize {
         usize::MAX
     }
 
-    /// The variable in which the program tells those it starts which session they belong to.
+    /// The variable in which the program passes the session id to the processes that it starts.
     fn session_variable(&self) -> Option<&'static str> {
         None
     }

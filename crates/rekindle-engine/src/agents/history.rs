@@ -1,28 +1,29 @@
-//! What a session's own record holds when its process is gone: the calls that the resumed conversation will know. Each adapter
-//! reads its program's record; comparing it with what the stream told is the core's business.
+//! What a session's own record contains after its process has ended: the calls that the resumed conversation will know. Each
+//! adapter reads its program's record; comparing it with the stream is left to the core.
 
 use rekindle_core::activity::{Held, Ledger};
 use rekindle_core::text;
 use serde_json::Value;
 
-/// Calls of one record that are looked at; a session of a day has fewer.
+/// Calls of one record that are inspected; a session of a day has fewer.
 const CALLS_MAX: usize = 20_000;
 
-/// Longest input of a call that is kept. It is shortened further once secrets are out: half a secret is not recognised as one.
+/// Longest call input that is kept. It is shortened further after secrets are removed: half a secret is not recognised as
+/// one.
 const INPUT_BYTES: usize = 64 * 1024;
 
 /// The part of a session's record that one attempt added.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
     pub lines: &'a str,
-    /// Whether that is all of the part; if not, it is the end of it.
+    /// Whether that is the whole part; if not, it is the end of it.
     pub whole: bool,
-    /// What the stream told.
+    /// What the stream reported.
     pub ledger: &'a Ledger,
 }
 
 impl Record<'_> {
-    /// Its lines that are whole; the last one may be cut off in the middle.
+    /// Its complete lines; the last one may be cut off in the middle.
     pub fn values(&self) -> impl Iterator<Item = Value> {
         self.lines.lines().filter_map(|line| serde_json::from_str(line).ok())
     }

@@ -1,5 +1,5 @@
-//! The hook protocol that two programs share: what its events mean for a session, and how something is put into the session's
-//! context. What a program's tools mean is the program's own and comes in as a [`Dialect`].
+//! The hook protocol that two programs share: what its events mean for a session, and how text gets into the session's
+//! context. What a program's tools mean is specific to the program and passed in as a [`Dialect`].
 
 #[cfg(test)]
 mod tests;
@@ -15,9 +15,9 @@ use super::guard_adapter::{Heard, Moment};
 
 pub use used::{CallStage, Use, answered, asked, said, status};
 
-/// What one program means by its tools and by prompts that no person typed.
+/// What one program's tools mean, and its prompts that no person typed.
 pub struct Dialect {
-    /// What the use of a tool means.
+    /// What a tool use means.
     pub tool: fn(&Use<'_>) -> Vec<Fact>,
     /// What a prompt means: the person's words, or the program's own notice.
     pub prompt: fn(&str) -> Vec<Fact>,
@@ -25,20 +25,20 @@ pub struct Dialect {
     pub ends_batch: fn(&str) -> bool,
 }
 
-/// Reasons of a session's end that the person wanted; anything else may be a closed terminal or a signal.
+/// Reasons for a session's end that the person intended; anything else may be a closed terminal or a signal.
 const MEANT_ENDS: [&str; 4] = ["prompt_input_exit", "logout", "clear", "resume"];
 
-/// Failures of a turn that are about what was asked and go away when something else is asked.
+/// Failures of a turn that are caused by the request and go away with a different request.
 const OWN_FAILURES: [&str; 3] = ["invalid_request", "max_output_tokens", "model_not_found"];
 
-/// Longest description of a task in a fact: the list is told often, and the program still has the whole.
+/// Longest description of a task in a fact: the list is repeated often, and the program still has the full text.
 pub const DESCRIPTION_MAX_BYTES: usize = 600;
 
 pub fn read(asked: &Value, dir: PathBuf, dialect: &Dialect) -> Option<Heard> {
     let event = fields::text(asked, "hook_event_name")?;
     let session = fields::text(asked, "session_id").filter(|id| !id.is_empty())?;
     let agent = fields::text(asked, "agent_id").filter(|id| !id.is_empty());
-    // A helper's start and end are told by the session, and one program gives the helper's own transcript with the start.
+    // The session reports a helper's start and end, and one program passes the helper's own transcript with the start.
     let about_helper = matches!(event, "SubagentStart" | "SubagentStop");
     let helper = agent.filter(|_| !about_helper);
     let (moment, facts) = match agent {
@@ -57,7 +57,8 @@ pub fn read(asked: &Value, dir: PathBuf, dialect: &Dialect) -> Option<Heard> {
     })
 }
 
-/// What the hook prints so that the text comes into the session's context: only its own, and only where the program listens.
+/// What the hook prints so that the text gets into the session's context: only the session's own, and only where the program
+/// reads it.
 pub fn answer(heard: &Heard, text: &str) -> Option<String> {
     let listens = matches!(heard.event.as_str(), "SessionStart" | "UserPromptSubmit" | "PostToolUse");
     if !listens || heard.helper.is_some() {
@@ -67,8 +68,8 @@ pub fn answer(heard: &Heard, text: &str) -> Option<String> {
     Some(json!({ "hookSpecificOutput": answer }).to_string())
 }
 
-/// What a hook for the start of a session prints to put a text into the context after a compaction. Where the program does not
-/// say what it was started for, the matcher has already seen to it.
+/// What a session-start hook prints to put a text into the context after a compaction. If the program does not say why the
+/// session started, the matcher has already selected the right ones.
 pub fn session_start_answer(asked: &str, text: &str) -> Option<String> {
     let asked: Value = serde_json::from_str(asked).unwrap_or_default();
     if asked["source"].as_str().is_some_and(|source| source != "compact") {
@@ -142,7 +143,7 @@ fn of_helper(event: &str, asked: &Value, agent: &str, dialect: &Dialect) -> (Mom
     }
 }
 
-/// How a helper's work ended, by its last words: a failed request of its model is told as if it had said so.
+/// How a helper's work ended, by its last words: a failed request of its model appears as if the helper had said it.
 pub(super) fn outcome_of(words: &str) -> Outcome {
     if words.starts_with("API Error") { Outcome::Failed } else { Outcome::Finished }
 }
@@ -193,7 +194,7 @@ fn task(asked: &Value, status: Option<TaskStatus>) -> Option<Fact> {
     })
 }
 
-/// A teammate that waits; its id is made of its name and its team's.
+/// A teammate that is idle; its id is made of its name and its team's.
 fn idle(asked: &Value) -> Option<Fact> {
     let name = fields::text(asked, "teammate_name").filter(|name| !name.is_empty())?;
     let helper = match fields::text(asked, "team_name").filter(|team| !team.is_empty()) {

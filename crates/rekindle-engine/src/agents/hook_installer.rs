@@ -1,5 +1,6 @@
-//! Programs whose settings take rekindle's hooks: in which file, in which form, at which events, and what keeps hooks from
-//! running without a word. How a file is changed and put back is `guard::install`'s business; what a hook tells, `guard_adapter`'s.
+//! Programs whose settings accept rekindle's hooks: in which file, in which form, at which events, and what silently keeps
+//! hooks from running. How a file is changed and restored is left to `guard::install`, what a hook reports to
+//! `guard_adapter`.
 
 mod call;
 
@@ -12,15 +13,15 @@ pub use call::{Call, Verb};
 use super::Adapter;
 use super::foreign::json_object;
 
-/// The longest settings file that is read; the largest seen have some hundred kilobytes.
+/// The longest settings file that is read; the largest seen have a few hundred kilobytes.
 pub const FILE_MAX_BYTES: u64 = 16 << 20;
 
-/// Whose settings.
+/// Who the settings apply to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     /// One person's in one project; git does not see them.
     Local,
-    /// The project's, for everybody who works in it.
+    /// Everybody who works in the project.
     Project,
     /// One person's everywhere.
     User,
@@ -53,7 +54,7 @@ pub struct Places<'a> {
 }
 
 impl Places<'_> {
-    /// A variable that is set to something.
+    /// A variable that is set and not empty.
     pub fn set(&self, name: &str) -> Option<String> {
         (self.var)(name).filter(|value| !value.is_empty())
     }
@@ -63,18 +64,18 @@ impl Places<'_> {
     }
 }
 
-/// A moment at which a program calls rekindle.
+/// An event at which a program calls rekindle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     pub name: &'static str,
-    /// Which tools or sources it is wanted for; nothing means all.
+    /// Which tools or sources it applies to; `None` means all.
     pub matcher: Option<&'static str>,
     /// How long the program waits for the hook, in the program's own unit.
     pub timeout: u64,
 }
 
 impl Event {
-    /// A moment of every kind.
+    /// An event without a matcher.
     pub(super) const fn every(name: &'static str, timeout: u64) -> Self {
         Self { name, matcher: None, timeout }
     }
@@ -85,20 +86,20 @@ impl Event {
 pub enum Form {
     /// Entries among others in a JSON file that may hold comments, below `hooks`.
     Entries(&'static [Event]),
-    /// A file of our own with this text, in which the program's path is put in the place of a mark.
+    /// A file of our own with this text, in which a mark is replaced by the program's path.
     Own(&'static OwnFile),
 }
 
 /// A file that is ours alone.
 pub struct OwnFile {
     pub text: &'static str,
-    /// In the text: replaced by the path of rekindle as a JSON string.
+    /// The placeholder in the text that is replaced by the path of rekindle as a JSON string.
     pub mark: &'static str,
-    /// How the text begins, whatever version wrote it: a file that begins otherwise is not ours.
+    /// The text's prefix, whatever version wrote it: a file with another prefix is not ours.
     pub head: &'static str,
 }
 
-/// One of our entries as it stands in a file.
+/// One of our entries as it is in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub event: String,
@@ -127,7 +128,7 @@ impl Left {
     }
 }
 
-/// What a program tells the command of its status line.
+/// What a program passes to its status line command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gauged {
     pub session: Option<String>,
@@ -136,12 +137,12 @@ pub struct Gauged {
     pub left: Left,
 }
 
-/// One program that takes hooks.
+/// One program that supports hooks.
 pub trait HookInstaller: Adapter {
     /// Its name for people.
     fn title(&self) -> &'static str;
 
-    /// The file for a scope; nothing where the user has no home.
+    /// The file for a scope; `None` if the user has no home.
     fn file(&self, scope: Scope, places: &Places<'_>) -> Option<PathBuf>;
 
     fn form(&self) -> Form;
@@ -151,29 +152,29 @@ pub trait HookInstaller: Adapter {
         vec![("type", "command".into()), ("command", command.into()), ("timeout", event.timeout.into())]
     }
 
-    /// What to do after an installation before it works.
+    /// What to do after an installation before the hooks work.
     fn next(&self, scope: Scope) -> &'static str;
 
     /// What keeps the hooks of this file from running, one line each: what, where, what to do.
     fn troubles(&self, scope: Scope, file: &Path, entries: &[Entry], places: &Places<'_>) -> Vec<String>;
 
-    /// The key of a command that draws a line under the prompt, where the program has one.
+    /// The key of a command that draws a line under the prompt, if the program has one.
     fn status_line(&self) -> Option<&'static str> {
         None
     }
 
-    /// What that command is told.
+    /// What the program passes to that command.
     fn gauged(&self, _asked: &Value) -> Gauged {
         Gauged::default()
     }
 }
 
-/// The settings in a file; nothing where there is none or where it cannot be understood.
+/// The settings in a file; `None` if there is no file or it cannot be parsed.
 pub(super) fn settings(file: &Path) -> Option<Map<String, Value>> {
     json_object(&read(file)?)
 }
 
-/// A file's text, unless it is too long to be what it should be.
+/// A file's text, unless it is too long to be a settings file.
 pub(super) fn read(file: &Path) -> Option<String> {
     let known = file.metadata().ok()?;
     if !known.is_file() || known.len() > FILE_MAX_BYTES {

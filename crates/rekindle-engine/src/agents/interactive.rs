@@ -1,4 +1,5 @@
-//! How a person opens an agent's own session in a terminal: the program's own way to resume, without anything of rekindle's.
+//! How a person opens an agent's own session in a terminal: with the program's own resume option, without anything added by
+//! rekindle.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -9,13 +10,13 @@ use super::{Adapter, Place, Start};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interactive {
     pub argv: Vec<String>,
-    /// Variables added to the person's own.
+    /// Variables added to the person's environment.
     pub env: BTreeMap<String, String>,
     pub env_remove: BTreeSet<String>,
 }
 
 impl Interactive {
-    /// The adapter's program, found as for an agent, with these words behind its first ones and the operator's `args` last.
+    /// The adapter's program, found as for an agent, with these words after its first ones and the operator's `args` last.
     pub(super) fn of(adapter: &dyn Adapter, place: &Place<'_>, words: &[&str]) -> Result<Self, String> {
         let start = Start {
             program: place.program,

@@ -1,7 +1,7 @@
-//! opencode: how it is started, resumed and examined. What its lines mean is `reader`'s business; what its output does not show is
-//! told by a plugin of ours, `rekindle.js`, which also puts the task's state back into its context after a compaction.
+//! opencode: how it is started, resumed and examined. What its lines mean is in `reader`; what its output does not show is
+//! reported by a plugin of ours, `rekindle.js`, which also puts the task's state back into its context after a compaction.
 //!
-//! Tools and plugin are handed over in a variable, so neither the user's files nor a configuration directory of theirs is touched.
+//! Tools and plugin are passed in a variable, so neither the user's files nor the user's configuration directory is touched.
 
 mod failure;
 mod guard;
@@ -25,13 +25,13 @@ use super::{About, Adapter, Launch, Permissions, Place, Program, Reader, Start};
 /// The name in `kind = "…"`.
 pub const KIND: &str = "opencode";
 
-/// The variable with configuration that goes over every file's.
+/// The variable with configuration that overrides every file.
 const CONTENT: &str = "OPENCODE_CONFIG_CONTENT";
 
-/// The plugin, and what stands in it for the command that prints the task's state.
+/// The plugin, with a placeholder for the command that prints the task's state.
 const PLUGIN: &str = include_str!("opencode/rekindle.js");
 
-/// Where the command goes in the plugin.
+/// The placeholder for the command in the plugin.
 const PLUGIN_COMMAND: &str = "[\"__CONTEXT__\"]";
 
 /// The plugin's file under `agent/`.
@@ -41,7 +41,7 @@ const PLUGIN_FILE: &str = "rekindle.js";
 /// into the program's timers; its own limit is a minute.
 const CALL_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// Variables with a provider's key that make it usable without a login; there are more, and a file may name others.
+/// Variables with a provider's key that make the program usable without a login; there are more, and a file may name others.
 const KEYS: [&str; 8] = [
     "OPENCODE_API_KEY",
     "ANTHROPIC_API_KEY",
@@ -115,7 +115,8 @@ impl Adapter for Opencode {
     }
 
     fn history(&self, _record: &Record<'_>) -> History {
-        // Its database has a call before it runs and a result before it is printed; a call without one is shown as interrupted.
+        // Its database records a call before it runs and a result before it is printed; a call without a result is shown as
+        // interrupted.
         History::ShowsAll
     }
 
@@ -143,7 +144,7 @@ fn with_ours(mut content: Map<String, Value>, start: &Start<'_>) -> Map<String, 
         Some(Value::String(all)) => Map::from_iter([("*".to_owned(), Value::from(all))]),
         _ => Map::new(),
     };
-    // Its own tools are always allowed: without them it could not even say that it was not allowed something.
+    // Its own tools are always allowed: without them it could not even report that something was not allowed.
     rules.insert("rekindle_*".into(), "allow".into());
     content.insert("permission".into(), rules.into());
 
@@ -171,7 +172,7 @@ fn file_url(path: &Path) -> String {
     url
 }
 
-/// The program itself where a script of its npm package stands in between: one process less that could be orphaned.
+/// The program itself, if a script of its npm package would start it: one process less that could be orphaned.
 fn native(found: &Path) -> Option<PathBuf> {
     use std::io::Read;
     let real = found.canonicalize().ok()?;
@@ -183,7 +184,7 @@ fn native(found: &Path) -> Option<PathBuf> {
     let system = if cfg!(target_os = "macos") { "darwin" } else { "linux" };
     let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
     let folders: Vec<PathBuf> = real.ancestors().skip(1).map(|dir| dir.join("node_modules")).collect();
-    // Those that ask the least of the processor and of the system's library come last.
+    // The builds with the lowest requirements on the processor and the system's library come last.
     ["", "-baseline", "-musl", "-baseline-musl"]
         .iter()
         .filter(|flavour| runs(flavour))

@@ -1,5 +1,5 @@
-//! Pieces of what guarded sessions tell that several programs have alike: which files are plans, questions to the person, the
-//! end of what a command printed.
+//! Parts of guarded sessions that several programs have in common: which files are plans, questions to the person, the end
+//! of a command's output.
 
 use std::path::Path;
 
@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use super::fields::{list, text};
 
-/// Words in the name of a Markdown file by which it is taken for a plan.
+/// Words in the name of a Markdown file that mark it as a plan.
 const PLAN_WORDS: [&str; 10] =
     ["plan", "plans", "spec", "specs", "specification", "task", "tasks", "todo", "todos", "roadmap"];
 
-/// Whether a path looks like that of a plan: Markdown in a folder of plans, or with a name that says so.
+/// Whether a path looks like that of a plan: Markdown in a plan folder, or with a name that says so.
 pub fn looks_like_plan(path: &str) -> bool {
     let path = Path::new(path);
     let end = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
@@ -34,7 +34,7 @@ pub fn questions(input: &Value) -> String {
     fact::text(&all.join("\n"))
 }
 
-/// The end of a text: of what a command printed, a commit's id and an error's last line stand there.
+/// The end of a text: in a command's output, a commit's id and an error's last line are there.
 pub fn tail(words: &str, max_bytes: usize) -> String {
     fact::bounded(tail_bytes(words.trim(), max_bytes), max_bytes)
 }

@@ -1,4 +1,4 @@
-//! Words as others read them: on a shell's command line and in a TOML value.
+//! Quoting of words for a shell's command line and for a TOML value.
 
 /// A command as one line for a shell: every word in single quotes.
 pub fn shell(words: &[String]) -> String {
@@ -7,7 +7,7 @@ pub fn shell(words: &[String]) -> String {
 }
 
 pub fn toml(text: &str) -> String {
-    // A JSON string is a TOML one but for the one control character that JSON leaves as it is.
+    // A JSON string is also a TOML string, except for the one control character that JSON does not escape.
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 

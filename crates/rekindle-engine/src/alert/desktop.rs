@@ -1,4 +1,4 @@
-//! Notifications on the desktop, where somebody sits at one: which program shows them, and how it is called. Nothing is
+//! Notifications on the desktop, if somebody is using one: which program shows them, and how it is called. Nothing is
 //! configured or installed for it.
 
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::{Alert, Kind};
 /// Longest text of a notification: it is a hint, not the story.
 const TEXT_MAX_BYTES: usize = 400;
 
-/// What is known of the session that rekindle runs in.
+/// What is known about the desktop session that rekindle runs in.
 #[derive(Clone, Debug, Default)]
 pub struct Session {
     pub macos: bool,
@@ -42,7 +42,7 @@ impl Session {
     }
 
     fn find(&self, name: &str) -> Option<PathBuf> {
-        // A relative entry would mean whatever lies in the project.
+        // A relative entry would mean whatever is in the project.
         let absolute = self.path.iter().filter(|dir| dir.is_absolute());
         absolute.map(|dir| dir.join(name)).find(|program| program.is_file())
     }
@@ -54,9 +54,10 @@ pub(super) enum Shower {
     AppleScript(PathBuf),
 }
 
-/// The program for a session; none where nobody would see it.
+/// The program for a session; `None` if nobody would see it.
 pub(super) fn program(session: &Session) -> Option<Shower> {
-    // Root has no desktop of its own: without a session's bus it would be somebody else's or nobody's.
+    // Root has no desktop of its own: without a session bus the notification would appear on somebody else's desktop or
+    // nowhere.
     if session.root && !session.bus {
         return None;
     }
@@ -80,7 +81,7 @@ impl Shower {
         match self {
             Self::NotifySend(program) => {
                 let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-                // What waits for a person stays until it is seen; an end may go by itself.
+                // An alert that waits for a person stays until it is seen; one about an end may disappear automatically.
                 let urgency = match alert.kind {
                     Kind::NeedsYou => "--urgency=critical",
                     Kind::Finished => "--urgency=normal",

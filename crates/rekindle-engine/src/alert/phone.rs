@@ -1,9 +1,9 @@
-//! Questions that go to a person's phone, and what comes back: ntfy, Telegram and Slack. Owns which channels there are, where
-//! their secrets come from, and the threads that speak with them.
+//! Questions that go to a person's phone, and the replies: ntfy, Telegram and Slack. Owns which channels there are, where
+//! their secrets come from, and the threads that talk to them.
 //!
-//! Only calls outward, never a listening port. A reply counts by its one-time code and its sender; whether it changes anything is
-//! decided like any other order, and durable, before the channel's cursor moves. A thread of its own for each channel: nothing in
-//! here can hold up a run.
+//! Only outgoing calls, never a listening port. A reply counts by its one-time code and its sender; whether it changes
+//! anything is decided like any other order, and durable, before the channel's cursor moves. Each channel has its own
+//! thread, so nothing in here can delay a run.
 
 mod http;
 mod memory;
@@ -43,18 +43,18 @@ const LINE_MAX_BYTES: usize = 300;
 /// Lines of evidence in an alert: the first ones say what went wrong.
 const EVIDENCE_LINES: usize = 6;
 
-/// How often an alert is sent at most.
+/// How often sending an alert is attempted at most.
 const TRIES: usize = 3;
 
 /// A channel to a person's phone, as it is configured.
 #[derive(Clone, Debug)]
 pub enum Phone {
     Ntfy {
-        /// The server; none means the public one.
+        /// The server; `None` means the public one.
         server: Option<String>,
-        /// Where messages go. Whoever knows it can read and write there: it is a secret.
+        /// Where messages go. Anybody who knows it can read and write there, so it is a secret.
         topic: Source,
-        /// Where replies come in; none means the same.
+        /// Where replies arrive; `None` means the same topic.
         reply_topic: Option<Source>,
         token: Option<Source>,
     },
@@ -92,7 +92,7 @@ impl Phone {
         }
     }
 
-    /// What is secret about it, as far as it can be read: for whoever takes secrets out of texts.
+    /// Its secrets, as far as they can be read, for redacting them from texts.
     pub fn secrets(&self) -> Vec<Secret> {
         self.sources().into_iter().filter_map(|source| source.read().ok()).collect()
     }
@@ -102,12 +102,12 @@ impl Phone {
         self.sources().into_iter().filter_map(Source::variable)
     }
 
-    /// Whether its secrets can be read and have their form; nothing is sent.
+    /// Whether its secrets can be read and are well-formed; nothing is sent.
     pub fn check(&self) -> Result<(), String> {
         self.open().map(drop)
     }
 
-    /// A channel that can be spoken with. The error says what is missing, without any secret.
+    /// Opens the channel. The error says what is missing, without any secret.
     fn open(&self) -> Result<Box<dyn Chat>, String> {
         Ok(match self {
             Self::Ntfy { server, topic, reply_topic, token } => {
@@ -125,7 +125,8 @@ impl Phone {
     }
 }
 
-/// Tries a channel in both directions: a message out, a look for replies. What the look finds is left where it is.
+/// Tries a channel in both directions: sends a message and polls for replies. Replies that the poll finds are left where
+/// they are.
 pub fn probe(phone: &Phone) -> Result<(), String> {
     let chat = phone.open()?;
     let said = |trouble: Trouble| trouble.why().to_owned();
@@ -136,26 +137,26 @@ pub fn probe(phone: &Phone) -> Result<(), String> {
 /// A message that arrived.
 #[derive(Clone, Debug)]
 struct Heard {
-    /// The channel's own id of it.
+    /// The channel's own message id.
     id: String,
     /// Which cursor it moves, and to where.
     source: String,
     cursor: String,
-    /// Whether the person who is configured wrote it.
+    /// Whether the configured person wrote it.
     right_sender: bool,
-    /// What it says; nothing for what no person wrote.
+    /// Its text; `None` if no person wrote it.
     text: Option<String>,
 }
 
-/// How a channel is spoken with.
+/// How to talk to a channel.
 trait Chat: Send {
-    /// Where listening begins, before anything was ever sent.
+    /// The cursor from which polling starts, before anything was ever sent.
     fn begin(&self) -> Result<(String, String), Trouble>;
-    /// Sends a text. Gives the id under which replies to it are found, where the channel has such.
+    /// Sends a text. Returns the id under which replies to it are found, if the channel has one.
     fn send(&self, text: &str) -> Result<Option<String>, Trouble>;
     /// What arrived since the cursors, oldest first; `threads` are the ids of messages that may have been replied to.
     fn poll(&self, cursor: &dyn Fn(&str) -> Option<String>, threads: &[String]) -> Result<Vec<Heard>, Trouble>;
-    /// Whether it can be listened to.
+    /// Whether replies can be read.
     fn peek(&self) -> Result<(), Trouble>;
 }
 
@@ -172,31 +173,32 @@ pub struct OpenQuestion {
     pub context: String,
 }
 
-/// What a run wants to know from a person now.
+/// What a run asks a person at the moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asking {
     pub plan: String,
     pub open: Vec<OpenQuestion>,
 }
 
-/// What became of an order.
+/// The outcome of an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
     Taken,
-    /// It was so already.
+    /// Nothing changed: the order had already taken effect.
     Already,
     Refused(String),
 }
 
-/// Who carries out what a person orders.
+/// Carries out a person's orders.
 pub trait Line: Send + Sync {
-    /// Gives an order and waits until it is durable. Nothing means that this is not known: the same message is given again later.
+    /// Gives an order and waits until it is durable. `None` means that the outcome is unknown: the same message is given
+    /// again later.
     fn order(&self, from: PhoneMessage, order: PhoneOrder) -> Option<Said>;
-    /// How the run stands, in a line.
+    /// The state of the run, in one line.
     fn status(&self) -> Option<String>;
 }
 
-/// The channels that questions go to, each with a thread of its own. Dropped, they get a moment for what they still have to say.
+/// The channels that questions go to, each with its own thread. When dropped, they get a moment to send what is left.
 pub struct Phones {
     asking: Arc<Mutex<Option<Asking>>>,
     threads: Vec<Thread>,
@@ -204,7 +206,7 @@ pub struct Phones {
 
 struct Thread {
     wake: SyncSender<()>,
-    /// Carries nothing: it ends with the thread.
+    /// Carries nothing: it closes when the thread ends.
     through: Receiver<()>,
 }
 
@@ -234,16 +236,17 @@ impl Phones {
         Self { asking, threads }
     }
 
-    /// Whether there is anybody to tell.
+    /// Whether there are no channels.
     pub fn is_empty(&self) -> bool {
         self.threads.is_empty()
     }
 
-    /// What the run wants to know from now on: new questions go out, and replies are looked for as long as there are any.
+    /// Sets what the run asks from now on: new questions are sent, and replies are polled for as long as there are any
+    /// questions.
     pub fn ask(&self, asking: Asking) {
         *self.asking.lock().unwrap_or_else(PoisonError::into_inner) = Some(asking);
         for thread in &self.threads {
-            // One that is awake already looks for itself.
+            // A thread that is already awake checks anyway.
             let _awake = thread.wake.try_send(());
         }
     }
@@ -258,7 +261,7 @@ impl Drop for Phones {
     }
 }
 
-/// A thread for one channel. `None` when there is none to be had: then nobody is asked there, and nothing else changes.
+/// A thread for one channel. `None` if no thread can be started: then nobody is asked there, and nothing else changes.
 fn thread(name: &str, mut talk: Talk, asking: Arc<Mutex<Option<Asking>>>) -> Option<Thread> {
     let (wake, woken) = sync_channel::<()>(1);
     let (working, through) = sync_channel::<()>(1);
@@ -280,7 +283,7 @@ fn thread(name: &str, mut talk: Talk, asking: Arc<Mutex<Option<Asking>>>) -> Opt
     Some(Thread { wake, through })
 }
 
-/// Whether the run was paused from a phone, for whoever waits for it to be resumed from there.
+/// Whether the run was paused from a phone, for code that waits for it to be resumed from there.
 #[derive(Clone, Debug, Default)]
 pub struct PausedFromPhone(Arc<AtomicBool>);
 
@@ -304,7 +307,7 @@ impl Teller {
         Ok(Self { chat: phone.open()? })
     }
 
-    /// Sends an alert. `wait` waits before another try. Questions go out with their codes, by `Phones`.
+    /// Sends an alert. `wait` waits before a retry. Questions are sent with their codes by `Phones`.
     pub(super) fn tell(&self, alert: &Alert, wait: &mut dyn FnMut(Duration)) -> Result<(), String> {
         if alert.question.is_some() {
             return Ok(());
@@ -329,7 +332,7 @@ fn alert_text(alert: &Alert) -> String {
     truncate_bytes(&lines.join("\n"), MESSAGE_MAX_BYTES).to_owned()
 }
 
-/// The directory of what the channels remember.
+/// The directory of the channels' saved state.
 fn memory_dir(state_dir: &Path) -> PathBuf {
     state_dir.join("phone")
 }

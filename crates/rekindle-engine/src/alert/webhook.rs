@@ -1,5 +1,5 @@
-//! An alert as an HTTP POST. Owns what is sent, which answers are final and how often it is tried; the URL is treated like a
-//! password, since whoever knows one can write there.
+//! An alert as an HTTP POST. Owns what is sent, which responses are final and how often it is attempted; the URL is treated
+//! like a password, since anybody who knows it can write there.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use serde::Serialize;
 
 use super::{Alert, Kind};
 
-/// Longest time for one try, from the connection to the answer's head.
+/// Longest time for one request, from the connection to the response head.
 const TRY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Waits before the second and third try; after those it is given up.
+/// Waits before the first and second retry; after those it gives up.
 const WAITS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(4)];
 
 /// Longest text that is sent: receivers refuse more.
@@ -27,7 +27,7 @@ pub struct Webhook {
     agent: ureq::Agent,
 }
 
-/// What a URL says about where it leads.
+/// What a URL says about its target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// Host and port, without the path: that is a secret.
@@ -40,7 +40,7 @@ pub struct Target {
 
 #[derive(Serialize)]
 struct Posted<'a> {
-    /// Given only where it is not a call for a person, which is what every post was at first.
+    /// Set only if the post is not a call for a person, because at first every post was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<&'static str>,
     text: &'a str,
@@ -58,13 +58,13 @@ struct Posted<'a> {
 
 enum Tried {
     Taken,
-    /// Another try may help.
+    /// A retry may help.
     NotNow(String),
-    /// None will.
+    /// A retry will not help.
     Never(String),
 }
 
-/// Looks at a URL's shape. The error says what is wrong with it, without repeating it.
+/// Checks a URL's form. The error says what is wrong with it, without repeating it.
 pub fn check(url: &str) -> Result<Target, String> {
     let (scheme, rest) = url.split_once("://").ok_or("it is not a URL: write https://HOST/PATH")?;
     let encrypted = match scheme {
@@ -104,8 +104,8 @@ impl Webhook {
         Ok(Self { url: url.to_owned(), agent: config.build().into() })
     }
 
-    /// Posts an alert. `may_go_on` waits before another try and says whether to make it. The error says why it was not
-    /// taken, fit to be shown: the URL is not in it.
+    /// Posts an alert. `may_go_on` waits before a retry and says whether to make it. The error says why the alert was not
+    /// accepted and is safe to show: it does not contain the URL.
     pub fn tell(&self, alert: &Alert, may_go_on: &mut dyn FnMut(Duration) -> bool) -> Result<(), String> {
         let body = posted(alert);
         let mut waits = WAITS.iter();

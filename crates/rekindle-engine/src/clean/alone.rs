@@ -1,4 +1,4 @@
-//! Cleaning while no coordinator runs: the coordinator's lock is held, so nobody else writes the store.
+//! Cleaning while no coordinator runs: the coordinator's lock is held, so no other process writes the store.
 
 use rekindle_core::decide::Reply;
 use rekindle_core::event::Cleaned;
@@ -12,18 +12,18 @@ use crate::offline::{self, Error};
 use crate::state_dir::{self, CoordinatorLock, StateDir};
 use crate::store::{self, Read, RemovedLines, SqliteStore, Store};
 
-/// What stands in the lock while no plan is run but the state is cleaned.
+/// The owner named in the lock while the state is cleaned and no plan is run.
 pub const OWNER: &str = "rekindle clean";
 
 /// A store that is held alone.
 pub struct Alone {
     store: SqliteStore,
-    // After the store: it is closed before somebody else may open it.
+    // Declared after the store, so that the store is closed before another process may open it.
     _lock: CoordinatorLock,
 }
 
 impl Alone {
-    /// Takes the lock and opens the store. Fails when a coordinator runs after all, or there is no room.
+    /// Takes the lock and opens the store. Fails if a coordinator is running after all, or there is no room.
     pub fn open(dir: &StateDir) -> Result<Self, Error> {
         let now_ms = clock::wall().0;
         let lock = dir.lock_coordinator(&state_dir::Owner::this_process(now_ms, OWNER))?;
@@ -35,13 +35,13 @@ impl Alone {
         &self.store
     }
 
-    /// Whether an agent of the run called: its process tree gives it away.
+    /// Whether the caller is an agent of the run, judging by its process tree.
     pub fn is_called_by_agent(&self) -> Result<bool, Error> {
         let (state, _) = driver::load(&self.store)?;
         Ok(state.holds_any_of(&server::ancestors(std::process::id())))
     }
 
-    /// Gives the room that removed lines left back to the disk; what cannot be given back now stays for new lines.
+    /// Returns the space of removed lines to the disk; space that cannot be returned now is reused for new lines.
     pub fn compact(&self) -> u64 {
         self.store.compact().unwrap_or(0)
     }

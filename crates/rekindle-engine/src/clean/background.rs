@@ -1,5 +1,5 @@
-//! Cleaning beside a run: a thread of the coordinator removes the log lines of what is on record as removed, and by
-//! `retention.auto` what has become old. The driver only puts the record down, as it does with a person's order.
+//! Cleaning beside a run: a thread of the coordinator removes the log lines of what is on record as removed, and, with
+//! `retention.auto`, what has become old. The driver only writes the record, as it does with a person's order.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use crate::control::wire::{Request, Response};
 use crate::store::{self, Read, RemovedLines, SqliteStore, Store, Table};
 use crate::world::Message;
 
-/// Between two looks for what a person had removed meanwhile.
+/// Between two checks for what a person has removed meanwhile.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// Longest wait for a record: the driver answers after its next commit, and a full disk may keep that waiting.
+/// Longest wait for a record: the driver answers after its next commit, and a full disk may delay that.
 const RECORD: Duration = Duration::from_secs(30);
 
-/// The thread; it ends with this.
+/// The thread; it ends when this is dropped.
 #[derive(Debug)]
 pub struct Background {
     stop: Option<SyncSender<()>>,
@@ -33,7 +33,7 @@ pub struct Background {
 }
 
 impl Background {
-    /// Begins; with `rules` it also removes what they let go. Without a thread the next coordinator does it.
+    /// Starts the thread; with `rules` it also removes what they allow. Without a thread the next coordinator does it.
     pub fn start(store: &Arc<SqliteStore>, place: Place, rules: Option<Rules>, messages: SyncSender<Message>) -> Self {
         let (stop, stopped) = sync_channel(1);
         let worker = Worker { store: Arc::clone(store), place, rules, messages, stopped, seen: 0, stops: false };
@@ -46,7 +46,7 @@ impl Drop for Background {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
-            // It can only have panicked, and nothing waits for what it does.
+            // An error can only mean a panic, and nothing depends on the thread's work.
             drop(thread.join());
         }
     }
@@ -58,14 +58,14 @@ struct Worker {
     rules: Option<Rules>,
     messages: SyncSender<Message>,
     stopped: Receiver<()>,
-    /// The last record whose lines are gone.
+    /// The last record whose lines have been removed.
     seen: u64,
     stops: bool,
 }
 
 impl Worker {
     fn work(mut self) {
-        // What the store refuses now is done by the next coordinator: nothing here is urgent.
+        // What the store refuses now is left to the next coordinator: nothing here is urgent.
         let _next_time = self.remove_recorded();
         let _next_time = self.remove_old();
         reserve::give_back(&self.place.state_dir);
@@ -108,7 +108,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Whether the rows alone show that something might go; most coordinators look no further.
+    /// Whether the rows alone show that something might be removed; most coordinators check no further.
     fn may_be_due(&self, rules: &Rules) -> Result<bool, store::Error> {
         let runs = survey::runs(&*self.store)?;
         let found: Vec<retention::Found> = (0..runs.len()).map(|nth| survey::found(&runs, nth, true)).collect();

@@ -1,4 +1,5 @@
-//! The bundles of runs: which are whose, by what stands in their spec, and removing them. A directory is not believed by its name.
+//! The bundles of runs: which run each belongs to, according to its spec, and removing them. The name of a directory proves
+//! nothing.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,14 +9,14 @@ use rekindle_shim::lock;
 
 use super::tree::{self, Gone, Refused};
 
-/// The bundles of each run, with what they take; and what stands among them and is not proven to be rekindle's.
+/// The bundles of each run, with their size; and directories among them that are not proven to be rekindle's.
 #[derive(Debug, Default)]
 pub struct Bundles {
     of_run: BTreeMap<String, Vec<(PathBuf, u64)>>,
 }
 
 impl Bundles {
-    /// Finds all of them. `run_of` tells the run of an attempt.
+    /// Finds all of them. `run_of` maps an attempt to its run.
     pub fn find(state_dir: &Path, run_of: &BTreeMap<u64, String>) -> Self {
         let mut found = Self::default();
         for (name, path) in entries(&state_dir.join("attempts")) {
@@ -51,7 +52,7 @@ impl Bundles {
     }
 }
 
-/// Directories in a directory, by name; links and files are none.
+/// Directories in a directory, by name; links and files are left out.
 fn entries(dir: &Path) -> Vec<(String, PathBuf)> {
     let is_dir = |path: &Path| path.symlink_metadata().is_ok_and(|about| about.is_dir());
     if !is_dir(dir) {
@@ -71,7 +72,7 @@ fn spec_run(path: &Path) -> Option<String> {
     Some(spec.run).filter(|run| !run.is_empty())
 }
 
-/// Whether a bundle is of a run. Those of earlier versions name no run: their attempt's number is its alone.
+/// Whether a bundle belongs to a run. Those of earlier versions name no run, but their attempt's number is unique.
 fn is_of(path: &Path, run: &str, attempt: Option<u64>) -> bool {
     let spec = Bundle::open(path).ok().flatten().and_then(|bundle| bundle.spec().ok().flatten());
     spec.is_some_and(|spec| {
@@ -80,7 +81,7 @@ fn is_of(path: &Path, run: &str, attempt: Option<u64>) -> bool {
     })
 }
 
-/// Removes a bundle in which nobody lives. Its spec goes last: until then it is known whose it is.
+/// Removes a bundle that no process uses. Its spec is removed last: until then its owner is known.
 pub fn remove(path: &Path) -> Gone {
     let held = match Bundle::open(path) {
         Ok(Some(bundle)) => lock::is_held(&bundle).unwrap_or(true),
@@ -91,7 +92,7 @@ pub fn remove(path: &Path) -> Gone {
         return refused(path, "a process still works in it");
     }
     let gone = tree::remove(path, Some(SPEC));
-    // The directory of a task's checks goes with the last of them; one with others in it stays.
+    // The directory of a task's checks is removed with the last of them; if it contains others, it stays.
     if let Some(place) = path.parent().filter(|place| place.parent().is_some_and(|above| above.ends_with("checks"))) {
         let _not_empty = std::fs::remove_dir(place);
     }

@@ -1,5 +1,5 @@
-//! Copies that belong to no run: damaged databases and bundles that were set aside, backups beyond the newest ones, half-deleted
-//! worktrees. They go by their age.
+//! Copies that belong to no run: damaged databases and bundles that were set aside, backups beyond the newest ones,
+//! half-deleted worktrees. They are removed by age.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use rekindle_core::time::Time;
 use super::tree::{self, Gone};
 use crate::lost;
 
-/// Backups that always stay: one damaged file does not take the last chance.
+/// Backups that are always kept, so that one damaged file does not take the last chance.
 const BACKUPS_KEPT: usize = 2;
 
-/// A copy that may go.
+/// A copy that may be removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spare {
     pub path: PathBuf,
@@ -25,7 +25,7 @@ pub fn find(state_dir: &Path, before: Time, ended: &BTreeSet<u64>) -> Vec<Spare>
     found.extend(named(state_dir, |name| numbered(name, "damaged-")).filter(|path| is_dir(path)));
     let forgotten = lost::forgotten(state_dir);
     let aside = named(&state_dir.join("attempts"), |name| name.starts_with("bad-")).filter(|path| {
-        // One of an attempt that the log has lost is what a person is asked about.
+        // A bundle of an attempt that the log has lost is the subject of a question to a person.
         let attempt = attempt_aside(path);
         is_dir(path) && attempt.is_some_and(|attempt| ended.contains(&attempt) || attempt <= forgotten)
     });
@@ -37,7 +37,7 @@ pub fn find(state_dir: &Path, before: Time, ended: &BTreeSet<u64>) -> Vec<Spare>
     found.extend(named(&state_dir.join("aside"), index).filter(|path| is_file(path)));
     let mut backups: Vec<PathBuf> =
         named(&state_dir.join("backups"), |name| name.ends_with(".db")).filter(|path| is_file(path)).collect();
-    // Their names begin with a number that rises.
+    // Their names start with an increasing number.
     backups.sort();
     backups.truncate(backups.len().saturating_sub(BACKUPS_KEPT));
     found.extend(backups);
@@ -46,7 +46,6 @@ pub fn find(state_dir: &Path, before: Time, ended: &BTreeSet<u64>) -> Vec<Spare>
     found.into_iter().map(spare).collect()
 }
 
-/// Removes copies.
 pub fn remove(copies: &[Spare]) -> Gone {
     let mut gone = Gone::default();
     copies.iter().for_each(|copy| gone.add(tree::remove(&copy.path, None)));

@@ -1,4 +1,4 @@
-//! How much a state directory takes. Counted within a bound: a view that asks for it must not wait for a directory with a million
+//! The size of a state directory. Counting is bounded: a view that asks for it must not wait for a directory with a million
 //! files.
 
 use std::path::Path;
@@ -7,16 +7,16 @@ use rekindle_shim::clock;
 
 use super::tree::{self, Use};
 
-/// Files that are looked at before the rest is left uncounted: a tenth of a second on a cold disk, less on a warm one.
+/// Files that are counted before the rest is left out: a tenth of a second on a cold disk, less on a warm one.
 const ENTRIES_MAX: u64 = 20_000;
 
-/// Longest look.
+/// Longest time for counting.
 const LOOK_MS: u64 = 100;
 
-/// What is looked at last: agents' files, of which there may be any number.
+/// Counted last: agents' files, of which there may be any number.
 const LAST: &str = "worktrees";
 
-/// What a state directory takes; where it holds too much to be counted at once, what was counted.
+/// The size of a state directory; if it contains too much to be counted at once, the part that was counted.
 pub fn used(state_dir: &Path) -> Use {
     let until = clock::monotonic_ms() + LOOK_MS;
     let mut left = ENTRIES_MAX;
@@ -34,7 +34,7 @@ pub fn used(state_dir: &Path) -> Use {
     all
 }
 
-/// The same without a bound, for somebody who has time.
+/// The same without a bound, for callers that have time.
 pub fn used_in_all(state_dir: &Path) -> Use {
     tree::measure(state_dir, &mut |_| true)
 }

@@ -1,5 +1,5 @@
-//! Which outputs of checks, kept beside the state by their hash, belong to which runs. The same output of two runs is kept once: it
-//! goes only when no other run names it.
+//! Which outputs of checks, kept beside the state by their hash, belong to which runs. An output that two runs share is kept
+//! once: it is removed only when no other run names it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ const PAGE: usize = 1_024;
 /// How an output is named in an event or a row.
 const MARK: &str = "\"kept\":\"";
 
-/// Letters of a name.
+/// Length of a name.
 const NAME_LETTERS: usize = 64;
 
 /// The names by run.

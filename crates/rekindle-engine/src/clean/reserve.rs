@@ -1,5 +1,5 @@
-//! Room that is held back for the moment when the disk is full: `rekindle clean` needs a little of it to take the lock and to open
-//! the store. A coordinator lays it up, cleaning takes it and gives it back.
+//! Space that is reserved for when the disk is full: `rekindle clean` needs a little of it to take the lock and to open the
+//! store. A coordinator reserves it, cleaning takes it and gives it back.
 
 use std::path::Path;
 
@@ -8,15 +8,15 @@ use rustix::fs::{FallocateFlags, Mode, OFlags};
 /// The file's name.
 const RESERVE: &str = "reserve";
 
-/// What it holds: the store's log and its shared memory begin with less.
+/// Its size: the store's log and its shared memory start with less.
 const RESERVE_BYTES: u64 = 1024 * 1024;
 
-/// Takes the reserve, so that there is room for what follows.
+/// Releases the reserve, so that there is room for what follows.
 pub fn take(state_dir: &Path) {
     let _none_there = std::fs::remove_file(state_dir.join(RESERVE));
 }
 
-/// Lays the reserve up. A disk that has no room for it has none to reserve.
+/// Creates the reserve. A disk without room for it has nothing to reserve.
 pub fn give_back(state_dir: &Path) {
     let path = state_dir.join(RESERVE);
     if path.symlink_metadata().is_ok_and(|about| about.len() == RESERVE_BYTES) {

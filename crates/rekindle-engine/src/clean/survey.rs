@@ -15,7 +15,7 @@ use crate::driver;
 use crate::git::{Repo, Work};
 use crate::store::{self, Read, Table};
 
-/// The event that tells what was removed.
+/// The event that records what was removed.
 pub const CLEANED: &str = "cleaned";
 
 /// Records that are read at once.
@@ -41,17 +41,17 @@ pub struct Left {
 }
 
 impl Left {
-    /// Whether anything of its output is still there.
+    /// Whether any of its output still exists.
     pub fn has_output(&self) -> bool {
         self.has_bundles || self.has_lines || self.has_outputs
     }
 
-    /// Whether anything of its work is still there.
+    /// Whether any of its work still exists.
     pub fn has_work(&self) -> bool {
         self.refs > 0 || self.worktrees > 0
     }
 
-    /// Whether worktrees or branches of its own stand.
+    /// Whether worktrees or branches of its own still exist.
     pub fn is_untidy(&self) -> bool {
         self.worktrees > 0 || self.has_work_branch
     }
@@ -62,14 +62,15 @@ impl Left {
 pub struct Survey {
     pub state_dir: PathBuf,
     pub runs: Vec<Left>,
-    /// What the whole state directory takes.
+    /// The size of the whole state directory.
     pub bytes: u64,
     pub(super) bundles: Bundles,
     pub(super) outputs: Outputs,
 }
 
 impl Survey {
-    /// Looks at everything. `driven`: a coordinator holds the newest run. `discard` names runs whose work the person gives up.
+    /// Inspects everything. `driven`: a coordinator holds the newest run. `discard` names runs whose work the person gives
+    /// up.
     pub fn of(place: &Place, log: &dyn Read, driven: bool, discard: &BTreeSet<String>) -> Result<Self, store::Error> {
         let runs = runs(log)?;
         let recorded = recorded(log)?;
@@ -127,7 +128,7 @@ impl Left {
         Ok(false)
     }
 
-    /// What git holds of it. Where git cannot say, nothing of it is removed.
+    /// What git holds of it. If git cannot say, nothing of it is removed.
     fn look_at_git(&mut self, repo: Option<&Repo>, place: &Place) {
         let branch = self.row.work_branch.clone();
         let Some(repo) = repo else {
@@ -171,7 +172,7 @@ pub fn recorded(log: &dyn Read) -> Result<Vec<Cleaned>, store::Error> {
     Ok(cleaned(&log.events_of(&[CLEANED], 0, RECORDS_MAX)?).collect())
 }
 
-/// What events tell of what was removed.
+/// The records of what was removed, from events.
 pub fn cleaned(events: &[store::StoredEvent]) -> impl Iterator<Item = Cleaned> {
     events.iter().filter_map(|event| match driver::decode(event).ok()?.body {
         Body::Machine(MachineEvent::Cleaned(cleaned)) => Some(cleaned),
@@ -179,13 +180,13 @@ pub fn cleaned(events: &[store::StoredEvent]) -> impl Iterator<Item = Cleaned> {
     })
 }
 
-/// What the rows alone tell of a run: whether it is over, and since when.
+/// What the rows alone say about a run: whether it is over, and since when.
 pub fn found(runs: &[RunRow], nth: usize, driven: bool) -> Found {
     let row = &runs[nth];
     let next: Option<Time> = runs.get(nth + 1).map(|next| next.started_at);
     let is_over = matches!(row.state.as_str(), "complete" | "failed");
     let over_at = match next {
-        // One that was never finished was given up when the next began: only the newest can be continued.
+        // A run that was never finished was given up when the next one started: only the newest can be continued.
         Some(next) => Some(row.ended_at.filter(|_| is_over).unwrap_or(next)),
         None if is_over && !driven => row.ended_at,
         None => None,

@@ -1,5 +1,5 @@
-//! Directories of ours as trees: how much they take, and removing them. Nothing is followed: a symbolic link is a name that goes,
-//! another file system and another user's directory stay. What cannot be removed is told, and the rest goes.
+//! Our own directory trees: their size, and removing them. Nothing is followed: of a symbolic link only the name is removed,
+//! another file system and another user's directory stay. What cannot be removed is reported, and the rest is removed.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,10 +12,10 @@ use rustix::io::Errno;
 /// Deepest directory that is entered: far deeper than any that rekindle or an agent makes, and each level holds a descriptor.
 const DEPTH_MAX: usize = 200;
 
-/// Blocks of a file as the system counts them.
+/// Size of a file block as the system counts it.
 const BLOCK_BYTES: u64 = 512;
 
-/// Something that stays although it was to go.
+/// Something that stays although it should have been removed.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Refused {
     pub path: PathBuf,
@@ -46,8 +46,9 @@ impl Gone {
     }
 }
 
-/// Removes a directory or file of ours with all that is in it. `last` names a file directly inside that goes after all the others: as
-/// long as it stands, a removal that was cut short is recognised and done again. What is not there is gone.
+/// Removes a directory or file of ours with all its contents. `last` names a file directly inside that is removed after all
+/// the others: as long as it exists, an interrupted removal is recognised and repeated. A path that does not exist counts as
+/// removed.
 pub fn remove(path: &Path, last: Option<&str>) -> Gone {
     let mut gone = Gone::default();
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return gone };
@@ -78,7 +79,7 @@ struct Removal<'a> {
 }
 
 impl Removal<'_> {
-    /// Removes one name; whether it is gone.
+    /// Removes one name; returns whether it is gone.
     fn entry(&mut self, parent: BorrowedFd<'_>, name: &OsStr, path: &Path, last: Option<&str>, depth: usize) -> bool {
         let about = match rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(about) => about,
@@ -122,7 +123,7 @@ impl Removal<'_> {
             return self.keep(path, "it is too deep");
         }
         if about.st_mode & 0o700 != 0o700 {
-            // An agent has made it read-only. Where that cannot be undone, the removal says so.
+            // An agent has made it read-only. If that cannot be undone, the removal itself reports it.
             let _said_below = rustix::fs::chmodat(parent, name, Mode::RWXU, AtFlags::empty());
         }
         let dir = match open_dir(parent, name) {
@@ -137,7 +138,7 @@ impl Removal<'_> {
         names.sort_by_key(|name| last.is_some_and(|last| name == last));
         let mut all = true;
         for name in names {
-            // What proves whose directory this is stays as long as anything else does.
+            // The file that proves whose directory this is stays as long as anything else does.
             if all || last.is_none_or(|last| name != last) {
                 all &= self.entry(dir.as_fd(), &name, &path.join(&name), None, depth + 1);
             }
@@ -177,7 +178,7 @@ fn size(about: &Stat) -> u64 {
     u64::try_from(about.st_blocks).unwrap_or(0) * BLOCK_BYTES
 }
 
-/// How much of a disk something takes.
+/// How much disk space something takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Use {
     pub bytes: u64,
@@ -186,8 +187,8 @@ pub struct Use {
     pub whole: bool,
 }
 
-/// Counts what a directory takes, as long as `go_on` says so. Looks into no link and no other file system; what cannot be looked at
-/// counts as nothing.
+/// Counts what a directory takes, as long as `go_on` allows. Follows no link and enters no other file system; what cannot be
+/// read counts as nothing.
 pub fn measure(path: &Path, go_on: &mut dyn FnMut(u64) -> bool) -> Use {
     let mut found = Use { whole: true, ..Use::default() };
     let Ok(about) = rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW) else { return found };

@@ -1,6 +1,6 @@
-//! The listening side: accepts callers, proves that they are this user's, and passes their words to the driver.
+//! The listening side: accepts callers, verifies that they belong to this user, and passes their requests to the driver.
 //!
-//! One thread a caller, few callers at a time; a slow or silent one holds only its own thread. What is answered is decided
+//! One thread per caller, few callers at a time; a slow or silent one holds only its own thread. What is answered is decided
 //! elsewhere.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -23,22 +23,24 @@ pub const SOCKET: &str = "sock";
 /// Callers served at once. Agents that wait for a person hold a connection each, so there is room for a large fleet.
 const CALLERS: usize = 4_096;
 
-/// Share of the descriptors that callers may take: the rest is for the store, spools and processes.
+/// The fraction of the file descriptors that callers may use is one in this many: the rest is for the store, spools and
+/// processes.
 const CALLERS_SHARE: u64 = 2;
 
-/// How often a caller that waits is looked at: one that hung up holds its thread and its descriptor no longer than this.
+/// How often a waiting caller is checked: one that hung up holds its thread and its descriptor no longer than this.
 const HANG_UP_LOOK: Duration = Duration::from_secs(1);
 
-/// Shortest and longest pause after a caller could not be taken in. Descriptors come back when callers leave.
+/// Shortest and longest pause after a caller could not be accepted. Descriptors are freed when callers leave.
 const ACCEPT_PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
 
-/// How long a caller may take to say one line, so that a silent one does not hold a thread for ever.
+/// How long a caller may take to send one line, so that a silent one does not hold a thread for ever.
 const SPEAK_WITHIN: Duration = Duration::from_secs(30);
 
-/// Ancestors looked at to find out whether a caller belongs to an agent: far deeper than any real nesting.
+/// Ancestors checked to find out whether a caller belongs to an agent: far deeper than any real nesting.
 const ANCESTORS: usize = 64;
 
-/// Opens the control socket of a state directory. The caller holds the coordinator's lock, so a socket left there is a dead one's.
+/// Opens the control socket of a state directory. The caller holds the coordinator's lock, so an existing socket belongs to
+/// a dead process.
 pub fn open<M: From<Called> + Send + 'static>(state_dir: &Path, messages: SyncSender<M>) -> io::Result<()> {
     match std::fs::remove_file(state_dir.join(SOCKET)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -49,14 +51,14 @@ pub fn open<M: From<Called> + Send + 'static>(state_dir: &Path, messages: SyncSe
     Ok(())
 }
 
-/// Gives every caller a thread, as long as there is room.
+/// Starts a thread for every caller, as long as there is room.
 fn take_in<M: From<Called> + Send + 'static>(listener: &UnixListener, messages: &SyncSender<M>) {
     let most = usize::try_from(descriptors::limit() / CALLERS_SHARE).map_or(CALLERS, |most| most.min(CALLERS));
     let callers = Arc::new(AtomicUsize::new(0));
     let mut pause = ACCEPT_PAUSE.0;
     loop {
         let served = match listener.accept() {
-            // Hanging up says that there is no room; the caller comes again.
+            // Hanging up says that there is no room; the caller retries.
             Ok(_) if callers.load(Ordering::Relaxed) >= most => Ok(()),
             Ok((stream, _)) => begin(stream, messages.clone(), &callers),
             Err(error) => Err(error),
@@ -111,7 +113,8 @@ fn serve<M: From<Called>>(stream: &UnixStream, messages: &SyncSender<M>) -> io::
             Ok(request) => ask_driver(stream, request, ancestors.clone(), messages),
             Err(reason) => Some(Response::Refused { reason }),
         };
-        // A coordinator that is leaving has decided nothing: hanging up says so, and the caller keeps its word for the next.
+        // A coordinator that is leaving has decided nothing: hanging up says so, and the caller keeps its report for the
+        // next one.
         let Some(answer) = answer else { return Ok(()) };
         let mut text = serde_json::to_vec(&answer).map_err(io::Error::other)?;
         text.push(b'\n');
@@ -157,14 +160,14 @@ fn ask_driver<M: From<Called>>(
     }
 }
 
-/// Whether both directions are closed. A caller that only sends nothing more still wants its answer.
+/// Whether both directions are closed. A caller that has only finished sending still wants its response.
 fn has_hung_up(caller: &UnixStream) -> bool {
     let mut looked = [PollFd::new(caller, PollFlags::empty())];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut looked, Some(&now)).is_ok() && looked[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
 }
 
-/// A process and the processes it descends from, as far as the operating system tells.
+/// A process and its ancestors, as far as the operating system reports them.
 pub(crate) fn ancestors(pid: u32) -> Vec<u32> {
     let mut found = Vec::new();
     let mut next = Some(pid);

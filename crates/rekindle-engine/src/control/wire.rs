@@ -1,4 +1,5 @@
-//! The words spoken through the control socket. Versioned: an agent may have been started by an older rekindle than it speaks to.
+//! The protocol of the control socket. Versioned: an agent may have been started by an older rekindle than the one it talks
+//! to.
 
 use rekindle_core::ids::{Epoch, QuestionId, TaskId};
 use rekindle_core::input::Order;
@@ -6,7 +7,7 @@ use rekindle_core::report::{Evidence, Report};
 use rekindle_core::role::Role;
 use serde::{Deserialize, Serialize};
 
-/// Version of these words.
+/// Version of this protocol.
 pub const VERSION: u32 = 1;
 
 /// Longest request or answer in bytes: a report with a long result fits, a flood does not.
@@ -15,7 +16,7 @@ pub const LINE_LIMIT: usize = 4 * 1024 * 1024;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Envelope {
     pub version: u32,
-    /// The agent's token; none means the operator.
+    /// The agent's token; `None` means the operator.
     #[serde(default)]
     pub token: Option<String>,
     pub call: Request,
@@ -35,14 +36,14 @@ pub enum Request {
     Heartbeat,
     /// An agent asks for its tasks.
     MyTasks,
-    /// An agent has to be told again what it is doing: its context was compacted.
+    /// An agent needs its notice again because its context was compacted.
     Context,
-    /// The answer to a question, waited for if it is missing.
+    /// Asks for the answer to a question, and waits for it if there is none yet.
     WaitForAnswer {
         question: QuestionId,
     },
     Ping,
-    /// An operator gives an order. It stands here as it is, without a level of its own.
+    /// An operator gives an order. It is part of the request as it is, without a level of its own.
     #[serde(untagged)]
     Order(Order),
 }
@@ -57,7 +58,7 @@ impl Request {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum Response {
-    /// Taken, durable.
+    /// Accepted and durable.
     Accepted,
     /// Nothing changed: it was already done.
     Already,
@@ -65,12 +66,12 @@ pub enum Response {
     Complete {
         task: TaskId,
     },
-    /// The claim is proven and a reviewer looks at the work next.
+    /// The claim is proven and a reviewer inspects the work next.
     HandedOn {
         task: TaskId,
         to: Role,
     },
-    /// The claim is put down. The machine has no room to prove it; it is proven as soon as there is.
+    /// The claim is recorded. The machine has no room to prove it; it is proven as soon as there is.
     Held {
         task: TaskId,
         reason: String,
@@ -84,9 +85,9 @@ pub enum Response {
     Asked {
         question: QuestionId,
     },
-    /// The order is acted on after a moment, unless it is taken back.
+    /// The order is carried out after a moment, unless it is undone.
     Placed {
-        /// What it is taken back by.
+        /// The number by which it is undone.
         number: u64,
     },
     Answered {
@@ -96,7 +97,7 @@ pub enum Response {
     Tasks {
         tasks: Vec<TaskLine>,
     },
-    /// What the agent has to be told.
+    /// The notice for the agent.
     Context {
         text: String,
     },

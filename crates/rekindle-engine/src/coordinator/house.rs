@@ -1,4 +1,5 @@
-//! What the shipped coordinator looks after on this machine: its room, the plan's file, the files for people, and who is told.
+//! What the shipped coordinator looks after on this machine: its disk and memory, the plan's file, the files for people, and
+//! who receives notices.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What a coordinator looks at before it begins: who works here already, what the log has lost.
+//! What a coordinator checks before it starts: which agents are still running here, and what the log has lost.
 
 use rekindle_core::state::State;
 
@@ -18,7 +18,7 @@ pub(super) fn refuse_agents(state: &State) -> Result<(), Error> {
     }
 }
 
-/// Agents of a state that was deleted end by themselves; until they have, nobody else begins.
+/// Agents of a state that was deleted end on their own; until then, no other coordinator starts.
 pub(super) fn refuse_beside(world: &RealWorld) -> Result<(), Error> {
     let pids: Vec<String> = world.outlasting().iter().map(ToString::to_string).collect();
     match pids.is_empty() {
@@ -30,7 +30,8 @@ pub(super) fn refuse_beside(world: &RealWorld) -> Result<(), Error> {
     }
 }
 
-/// Attempts that the log has lost. Nothing is begun before a person has said to continue, and while an agent of theirs works.
+/// Attempts that the log has lost. Nothing starts before a person has decided to continue, nor while an agent of these
+/// attempts is running.
 pub(super) fn look_for_lost(setup: &Setup, state: &State) -> Result<Option<Lost>, Error> {
     let dir = setup.dir.path();
     let Some(found) = real::lost(dir, state.last_attempt) else { return Ok(None) };
@@ -43,7 +44,7 @@ pub(super) fn look_for_lost(setup: &Setup, state: &State) -> Result<Option<Lost>
     Ok(Some(found))
 }
 
-/// Nobody may be at the terminal: it is told as every question is.
+/// Nobody may be at the terminal, so this is sent as an alert like every question.
 fn tell_lost(setup: &Setup, state: &State, found: &Lost) {
     let run = state.run.as_ref();
     let alert = Alert {

@@ -1,8 +1,9 @@
-//! The loop of a coordinator without its waiting: a turn takes what has arrived, lets the driver handle it, looks after what is
-//! due by the clock, and says what to wait for.
+//! The loop of a coordinator without its waiting: a turn takes what has arrived, lets the driver handle it, does what is due
+//! by the clock, and says what to wait for.
 //!
-//! Threads, channels and sleeping stay with the caller: the shipped program waits for real (`coordinator`), the simulator lets
-//! its own time pass. A store that refuses for a reason that may pass ends a turn early; the next one continues where it stopped.
+//! Threads, channels and sleeping stay with the caller: the shipped program really waits (`coordinator`), the simulator
+//! advances its own time. A store that refuses for a temporary reason ends a turn early; the next one continues where it
+//! stopped.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,23 +27,23 @@ use crate::world::World;
 /// Messages handled in one transaction.
 const MESSAGES_PER_COMMIT: usize = 256;
 
-/// Longest wait between two turns: backups, the machine's room and the plan's file are looked at this often.
+/// Longest wait between two turns: backups, the machine's room and the plan's file are checked this often.
 const HOUSEKEEPING_MS: u64 = 5_000;
 
-/// How long to wait before trying again when the store refused for a reason that may pass (no space, a lock).
+/// How long to wait before a retry when the store refused for a temporary reason (no space, a lock).
 pub const STORE_RETRY_MS: u64 = 500;
 
 /// What a coordinator looks after besides its agents.
 pub trait House {
-    /// What the machine is short of, if anything.
+    /// What the machine lacks, if anything.
     fn short(&mut self) -> Option<Refusal>;
-    /// The hash of the plan's file as it is now; nothing where it cannot be read.
+    /// The current hash of the plan's file; `None` if it cannot be read.
     fn plan_file(&mut self) -> Option<String>;
     /// When the files for people should be written next, if something has changed.
     fn files_due(&mut self, seq: u64, now: Time) -> Option<Time>;
-    /// Writes them. Nothing depends on them: what cannot be written is tried again with the next change.
+    /// Writes them. Nothing depends on them: a failed write is retried with the next change.
     fn write_files(&mut self, state: &State, seq: u64, now: Time);
-    /// Tells a person what the log cannot tell.
+    /// Gives a person a notice that the log cannot hold.
     fn tell(&mut self, notice: &Notice);
 }
 
@@ -54,7 +55,7 @@ pub struct Arrived {
 }
 
 impl Arrived {
-    /// Takes a message in. Output that grew twice is read once.
+    /// Adds a message. Output that grew twice is read once.
     pub fn push(&mut self, message: Message) {
         match message {
             Message::Grew { attempt } => {
@@ -64,7 +65,7 @@ impl Arrived {
         }
     }
 
-    /// Whether this is as much as one turn takes.
+    /// Whether this is the most that one turn takes.
     pub fn is_full(&self) -> bool {
         self.grew.len() + self.others.len() >= MESSAGES_PER_COMMIT
     }
@@ -82,7 +83,8 @@ impl Arrived {
         self.has_output() && self.others.is_empty()
     }
 
-    /// In the order in which it is handled: what an agent printed before it reported or ended is decided before that.
+    /// The messages in the order in which they are handled: what an agent printed before it reported or ended is decided
+    /// first.
     fn in_order(self, unread: Vec<AttemptId>) -> impl Iterator<Item = Message> {
         let mut grew = self.grew;
         grew.extend(unread);
@@ -95,27 +97,27 @@ impl Arrived {
 pub enum Next {
     /// Another one, as soon as something arrives, and at this time at the latest.
     Wait(Time),
-    /// The store refuses for a reason that may pass: another turn after `STORE_RETRY_MS`. What was decided is kept, and nothing of it
+    /// The store refuses for a temporary reason: another turn after `STORE_RETRY_MS`. Decisions are kept, and none of them
     /// was acted on or answered.
     Unwritten(store::Error),
     /// None: the run is over or paused.
     Over(RunPhase),
 }
 
-/// What a coordinator takes over with.
+/// What a coordinator needs to take over.
 pub struct Start {
     pub pid: u32,
     pub limits: Limits,
     pub boot_id: String,
-    /// How long ago that was.
+    /// How long ago that boot was.
     pub boottime_ms: u64,
     /// Parts of spools whose lines a repaired store has lost.
     pub gaps: Vec<SpoolGap>,
-    /// The store was repaired or lost something, so that every spool is looked at.
+    /// The store was repaired or lost something, so every spool is inspected.
     pub repaired: bool,
 }
 
-/// What is left of a turn. A store that refuses ends one in the middle.
+/// The rest of a turn. A store that refuses ends a turn in the middle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Limits,
@@ -133,9 +135,9 @@ pub struct Loop<W: World, H: House> {
     pulse: Pulse,
     store: Arc<dyn Store>,
     part: Part,
-    /// Remembered over the wait: a start that has become due is no longer ahead when the wait is over.
+    /// Kept during the wait: a start that has become due is no longer ahead when the wait is over.
     deadline: Option<Time>,
-    /// A limit is due, and what had arrived by then has been asked for.
+    /// A limit is due, and the messages that had arrived by then have been requested.
     last_words: bool,
     housekeeping_at: Time,
     /// A person was told that the system has no file watch left.
@@ -168,7 +170,8 @@ impl<W: World, H: House> Loop<W, H> {
         &mut self.house
     }
 
-    /// Puts down what a coordinator begins with: a new run, the highest attempt that the log has lost, the branch that was made.
+    /// Records what a coordinator starts with: a new run, the highest attempt that the log has lost, the branch that was
+    /// created.
     pub fn begin(
         &mut self,
         new_run: Option<Input>,
@@ -190,10 +193,10 @@ impl<W: World, H: House> Loop<W, H> {
         Ok(Reply::Accepted)
     }
 
-    /// Takes the state over, after a look at the machine and at the spools of attempts that have ended.
+    /// Takes over the state, after checking the machine and the spools of attempts that have ended.
     pub fn start(&mut self, start: Start) -> Result<Next, Error> {
         let short = self.house.short();
-        // A run that was paused for want of room and does not wait would be paused again before anybody looks.
+        // A run that was paused for lack of room and does not wait would be paused again before the next check.
         if short.is_some() || self.driver.is_over() && self.held_by_look() {
             self.driver.request_run(Input::PressureSeen { short })?;
         }
@@ -203,8 +206,8 @@ impl<W: World, H: House> Loop<W, H> {
         Ok(self.next())
     }
 
-    /// Handles what has arrived, then what is due. After a refusal of the store it continues with what is left. Fails
-    /// when the store refuses for a reason that does not pass. Agents continue; the next coordinator adopts them.
+    /// Handles what has arrived, then what is due. After the store refused, it continues with what is left. Fails if the
+    /// store refuses for a permanent reason. Agents continue; the next coordinator adopts them.
     pub fn turn(&mut self, arrived: Arrived) -> Result<Next, Error> {
         let unread = self.driver.unread();
         let mut outcome = self.driver.handle(arrived.in_order(unread));
@@ -218,7 +221,7 @@ impl<W: World, H: House> Loop<W, H> {
             let now = self.driver.world().now();
             outcome = match self.part {
                 Part::Limits if self.limits_are_due(now) => {
-                    // A report that waited behind a long commit came in time: it is heard before a limit strikes.
+                    // A report that waited behind a long commit was in time: it is handled before a limit takes effect.
                     if !std::mem::replace(&mut self.last_words, true) {
                         return Ok(Next::Wait(now));
                     }
@@ -275,7 +278,8 @@ impl<W: World, H: House> Loop<W, H> {
         self.deadline.is_some_and(|due| due <= now) && !self.driver.is_catching_up()
     }
 
-    /// Whether starts are held because of a look at the machine. A hold that a refusal began ends by trying, not by looking.
+    /// Whether starts are held because of a check of the machine. A hold that a refusal caused is ended by a retry, not by a
+    /// check.
     fn held_by_look(&self) -> bool {
         let state = self.driver.state();
         state.held.is_some() && state.hold.until.is_none()

@@ -1,4 +1,4 @@
-//! A store that refuses for a reason that may pass: what was decided is kept and tried again, a person is told, signals are heard.
+//! A store that refuses for a temporary reason: decisions are kept and retried, a person is told, signals are handled.
 
 use std::time::Duration;
 
@@ -9,19 +9,19 @@ use super::{Coordinator, Error, House as _};
 use crate::store;
 use crate::urgent::Wish;
 
-/// Signals are looked for this often meanwhile: whoever presses a key sees an answer at once.
+/// Signals are checked this often meanwhile: a person who presses a key sees a reaction at once.
 const SIGNAL_LOOK: Duration = Duration::from_millis(50);
 
-/// What a person is told beside the log, because the log cannot be written.
+/// Notices to a person outside the log, because the log cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// The store refuses for a reason that may pass.
+    /// The store refuses for a temporary reason.
     Unwritten(String),
     /// A pause was asked for and cannot be written either.
     CannotPause,
     /// It can be written again.
     Written,
-    /// The system has no file watch left, so that agents are looked at in turn: what to type.
+    /// The system has no file watch left, so agents are polled in turn: what to type.
     Polling(Refusal),
     /// It has watches again.
     Watching,
@@ -30,7 +30,7 @@ pub enum Notice {
 pub type Teller = Box<dyn Fn(&Notice)>;
 
 impl Coordinator {
-    /// Waits a moment, and hears signals: with nothing to write to, leaving is all that is left to do.
+    /// Waits a moment and handles signals: with nothing to write to, leaving is all that is left to do.
     pub(super) fn wait_for_store(&mut self, error: store::Error) -> Result<(), Error> {
         if self.told.is_none() {
             self.tell_unwritten(Notice::Unwritten(error.to_string()));
@@ -53,7 +53,7 @@ impl Coordinator {
         self.told = Some(notice);
     }
 
-    /// Whatever could not be written is.
+    /// Everything that could not be written has been written.
     pub(super) fn is_written(&mut self) {
         if self.told.take().is_some() {
             self.turns.house().tell(&Notice::Written);

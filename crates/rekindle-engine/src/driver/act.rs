@@ -80,7 +80,7 @@ impl<W: World> Driver<W> {
         self.world.alert(&alert);
     }
 
-    /// What the agent of a task that failed printed last. A log that cannot be read now is no reason not to tell.
+    /// What the agent of a failed task printed last. A log that cannot be read now must not prevent the alert.
     fn evidence_of(&self, task: &TaskId) -> Vec<String> {
         let Some(row) = view::task_row(&self.state, task) else { return Vec::new() };
         let attempts: Vec<_> =
@@ -91,7 +91,7 @@ impl<W: World> Driver<W> {
     }
 
     pub(super) fn launch(&mut self, attempt: AttemptId) {
-        // One that has run is read to its end, and one that may run is looked for: neither is begun.
+        // An attempt that has run is read to its end, and one that may be running is searched for: neither is started.
         if self.ending.contains(&attempt) || self.unknown.contains_key(&attempt) {
             return;
         }
@@ -121,7 +121,7 @@ impl<W: World> Driver<W> {
         }
     }
 
-    /// The machine had no room for something.
+    /// Handles a refusal: the machine had no room for something.
     pub(super) fn refused(&mut self, what: Refused, refusal: Refusal) {
         if let Refused::Attempt(attempt) = what {
             self.forget(attempt);
@@ -130,12 +130,13 @@ impl<W: World> Driver<W> {
             let now = self.world.now();
             self.unprovable.entry((task.clone(), *epoch)).or_insert(now);
         }
-        // A set-up that failed is quoted with what it printed.
+        // A failed set-up is quoted with its output.
         let refusal = Refusal { reason: self.clean(&refusal.reason), hint: refusal.hint };
         self.take(Input::Refused { what, refusal });
     }
 
-    /// The machine has room again: what it may have refused is asked for again. What is under way already is not begun twice.
+    /// The machine has room again: what it may have refused is requested again. What is already in progress is not started
+    /// twice.
     fn repeat_refused(&mut self) {
         for effect in decide::outstanding(&self.state) {
             if matches!(effect, Effect::RunChecks { .. } | Effect::MergeWork { .. } | Effect::CheckHealth) {
@@ -158,7 +159,7 @@ impl<W: World> Driver<W> {
         let mcp = self.state.limits.traits_of(&found.cli).mcp;
         facts.channels = ReportChannels { program: Some("rekindle".to_owned()), signals: true, mcp };
         if found.resumed {
-            // A log that cannot be read costs the brief its last part, not the task its attempt.
+            // If the log cannot be read, the brief lacks its last part, but the task does not lose its attempt.
             let lines = self.store.log_tail(Some(found.agent.as_str()), self.settings.log_context_lines);
             let listed =
                 |line: &StoredLine| [CALL_MARK, RESULT_MARK].iter().any(|mark| line.line.text.starts_with(mark));
@@ -167,7 +168,7 @@ impl<W: World> Driver<W> {
             let words = |line: &StoredLine| {
                 !structured_output || !["{\"", PLUGIN_MARK].iter().any(|mark| line.line.text.starts_with(mark))
             };
-            // Calls whose outcomes are known stand in a list of their own.
+            // Calls with known outcomes have a list of their own.
             let new = |line: &StoredLine| words(line) && (facts.calls.known.is_empty() || !listed(line));
             facts.activity = lines.unwrap_or_default().into_iter().filter(new).map(activity_of).collect();
         }
@@ -195,8 +196,8 @@ impl<W: World> Driver<W> {
         })
     }
 
-    /// The checks of the task that an attempt begins with, if they were never run before anybody worked on it. Those of later tasks
-    /// may fail only because this one is not done yet.
+    /// The checks of the task that an attempt starts with, if they were never run before an agent worked on it. Those of
+    /// later tasks may fail only because this one is not complete yet.
     fn baselines_for(&self, attempt: AttemptId) -> Vec<CheckOrder> {
         let Some(found) = self.state.attempts.get(&attempt).filter(|found| !found.role.reviews()) else {
             return Vec::new();
@@ -209,7 +210,7 @@ impl<W: World> Driver<W> {
 
     fn preflight(&mut self) {
         if let Admission::Refused(refusal) = self.world.preflight(decide::to_try(&self.state)) {
-            // It is a look ahead: a machine without room is met again by the first agent.
+            // The pre-flight is only a preview: the first agent will encounter a lack of room again.
             let problem = Some(refusal.reason);
             self.take(Input::Preflight(PreflightTried { problem, ..PreflightTried::default() }));
         }
@@ -219,7 +220,7 @@ impl<W: World> Driver<W> {
         self.state.run.as_ref().map(|run| run.plan.settings.health.clone()).unwrap_or_default()
     }
 
-    /// The health commands that are run with a task's checks: none with a part, and none with their own repair.
+    /// The health commands that run with a task's checks: none for a part, and none for the task that repairs them.
     fn health_with(&self, task: &TaskId) -> Vec<String> {
         let whole =
             self.state.tasks.get(task).is_some_and(|task| !task.workflow.health && task.workflow.parent.is_none());
@@ -228,7 +229,7 @@ impl<W: World> Driver<W> {
 
     fn merge(&mut self, task: &TaskId, epoch: Epoch) {
         let (Some(planned), Some(workspace)) = (self.state.plan_task(task), self.state.workspace_of(task)) else {
-            // Nothing was done apart, so there is nothing to bring together.
+            // There are no separate worktrees, so there is nothing to merge.
             let outcome = MergeOutcome::Merged { commit: None };
             self.take(Input::WorkMerged { task: task.clone(), epoch, outcome });
             return;
@@ -243,7 +244,8 @@ impl<W: World> Driver<W> {
         self.world.merge(MergeOrder { task: task.clone(), epoch, workspace, message, known, declared });
     }
 
-    /// What an attempt left is kept. Its workspace goes when everything that was done in it is merged and nobody is there.
+    /// Keeps what an attempt left. Its workspace is removed when everything that was done in it is merged and no agent uses
+    /// it.
     fn leave(&mut self, attempt: AttemptId) {
         let Some(tasks) = self.state.attempts.get(&attempt).map(|found| found.tasks.clone()) else { return };
         let Some(task) = tasks.first().cloned() else { return };
@@ -259,7 +261,7 @@ impl<W: World> Driver<W> {
         self.world.leave(LeaveOrder { attempt, task, workspace, tidy, declared });
     }
 
-    /// The artifacts of tasks, and of every other task that is worked on in the same workspace.
+    /// The artifacts of these tasks, and of every other task that uses the same workspace.
     fn declared_with(&self, tasks: &[TaskId]) -> Vec<String> {
         let places: Vec<String> = tasks.iter().filter_map(|id| self.state.workspace_of(id)).collect();
         if places.is_empty() {

@@ -1,4 +1,4 @@
-//! Who may say what through the control socket, and what they are told.
+//! Who may say what through the control socket, and the responses.
 
 use rekindle_core::brief::{self, ReportChannels};
 use rekindle_core::decide::Reply;
@@ -15,13 +15,13 @@ use crate::control::wire::{Request, Response, TaskLine};
 use crate::control::{Answerer, Called};
 use crate::world::{Notice, World};
 
-/// What an agent is told that gives orders without its token.
+/// The response to an agent that gives orders without its token.
 pub const HIDDEN_TOKEN: &str = "an agent speaks with its own token: keep REKINDLE_TOKEN in the environment";
 
 /// Callers that wait for one claim or one answer. An agent asks from one place, and again whenever its connection broke.
 const WAITERS_EACH: usize = 16;
 
-/// How long a claim that the machine has no room to prove is waited with: most refusals are over by then.
+/// How long the response to a claim is delayed if the machine has no room to prove it: most refusals are over by then.
 const HELD_ANSWER_MS: u64 = 20_000;
 
 impl<W: World> Driver<W> {
@@ -32,7 +32,7 @@ impl<W: World> Driver<W> {
                 Some((attempt, epoch)) => self.agent_called(attempt, epoch, call, reply),
                 None => self.refuse(reply, &format!("the token is not one of this state directory; {OVER}")),
             },
-            // An agent that hides its token is still an agent: its process tree gives it away.
+            // An agent that hides its token is still an agent: its process tree reveals it.
             (None, true) if call != Request::Ping => {
                 self.refuse(reply, HIDDEN_TOKEN);
             }
@@ -62,7 +62,8 @@ impl<W: World> Driver<W> {
                 self.pending.answers.push((reply, Response::Tasks { tasks }));
             }
             Request::Context => {
-                // How often it was compacted stands in its stream. What the store refuses now it refuses again, and is heard then.
+                // Its stream says how often it was compacted. If the store refuses now, it refuses again with the next
+                // message, and that is handled then.
                 let _heard_with_the_next_message = self.read_on(attempt);
                 match self.notice(attempt, epoch) {
                     Some(notice) => {
@@ -108,7 +109,7 @@ impl<W: World> Driver<W> {
         }
     }
 
-    /// Answers go out when the events they speak of are durable; a claim is answered when it is decided.
+    /// Responses are sent when the events they report are durable; a claim is answered when it is decided.
     fn answer_later(&mut self, decided: Reply, reply: Answerer) {
         let answer = match decided {
             Reply::Accepted => Response::Accepted,
@@ -129,8 +130,8 @@ impl<W: World> Driver<W> {
         self.pending.answers.push((reply, answer));
     }
 
-    /// Lets a caller wait. Of too many that wait for the same the oldest is let go, which hangs up on it: most likely it hung up
-    /// itself, long ago; one that is still there calls again.
+    /// Lets a caller wait. If too many wait for the same thing, the oldest is dropped, which closes its connection: most
+    /// likely it hung up itself, long ago; one that is still there calls again.
     fn wait(&mut self, waiter: Waiter) {
         let same = |other: &Waiter| match (other, &waiter) {
             (Waiter::Claim { task, epoch, .. }, Waiter::Claim { task: wanted, epoch: of, .. }) => {
@@ -151,7 +152,7 @@ impl<W: World> Driver<W> {
         self.pending.answers.push((reply, Response::Refused { reason: reason.to_owned() }));
     }
 
-    /// Answers every waiter whose matter is decided and durable.
+    /// Answers every waiter whose question or claim is decided and durable.
     pub(super) fn answer_waiters(&mut self) {
         let (mut still, now) = (Vec::new(), self.world.now());
         let state = &self.state;
@@ -174,7 +175,8 @@ impl<W: World> Driver<W> {
         self.waiters = still;
     }
 
-    /// What to say of a claim that the machine has had no room to prove for a while: whoever waits for it would wait in silence.
+    /// The response for a claim that the machine has had no room to prove for a while: otherwise the caller would wait in
+    /// silence.
     fn held(&self, id: &TaskId, epoch: Epoch, now: Time) -> Option<Response> {
         let since = self.unprovable.get(&(id.clone(), epoch))?;
         let reason = self.state.held.clone().filter(|_| now.since_ms(*since) >= HELD_ANSWER_MS)?;
@@ -202,7 +204,7 @@ impl<W: World> Driver<W> {
         Some(Response::NotProven { task: id.clone(), evidence })
     }
 
-    /// What an agent has to be told again; nothing for one whose time is over.
+    /// The notice for an agent; `None` if its time is over.
     fn notice(&mut self, attempt: AttemptId, epoch: Epoch) -> Option<Notice> {
         let found = self.state.attempts.get(&attempt).filter(|found| found.is_live() && found.epoch == epoch)?;
         // A notice is asked for once per compaction, and some programs print that they compacted only after their hooks ran.
@@ -215,7 +217,7 @@ impl<W: World> Driver<W> {
         facts.channels = ReportChannels { program: Some("rekindle".to_owned()), signals: true, mcp };
         facts.calls = self.calls_of(attempt);
         self.reminders += 1;
-        // The time tells apart what two coordinators said.
+        // The time distinguishes the notices of two coordinators.
         facts.nonce = self.tokens.reminder(attempt, epoch, self.world.now().0.wrapping_add(self.reminders));
         Some(Notice { facts, workspace })
     }

@@ -7,20 +7,20 @@ use super::{Driver, Error, Pending, rows};
 use crate::store::NewEvent;
 use crate::world::World;
 
-/// Events after which the whole state is stored, so that a start replays at most this many; more where the state is large.
+/// Events after which the whole state is stored, so that a start replays at most this many; more if the state is large.
 pub(super) const SNAPSHOT_EVERY: usize = 1_000;
 
 /// Bytes of a stored state that are read in the time in which one event is replayed: a state of a hundred thousand tasks is
-/// stored so seldom that replaying what came after it takes as long as reading it, and writing it costs little an event.
+/// stored so seldom that replaying the events after it takes as long as reading it, and writing it costs little per event.
 const BYTES_PER_EVENT: usize = 1_024;
 
 /// Largest state that is stored: what a database takes as one value, with room to spare. A larger one is replayed instead.
 const SNAPSHOT_MAX_BYTES: usize = 512 * 1024 * 1024;
 
-/// Lines read ahead of a commit: enough to make a commit cheap per line, few enough to keep it short.
+/// Lines read before a commit: enough to make a commit cheap per line, few enough to keep it short.
 pub(super) const LINES_PER_COMMIT: usize = 2_000;
 
-/// An event in the store's words. It is stored as decided, or replay would not give the same state: what must not be stored
+/// An event in the store's format. It is stored as decided, or replay would not give the same state: what must not be stored
 /// is redacted before it reaches a decision.
 pub fn encode(event: &Event) -> NewEvent {
     NewEvent {
@@ -35,8 +35,8 @@ pub fn encode(event: &Event) -> NewEvent {
 }
 
 impl<W: World> Driver<W> {
-    /// Makes everything decided so far durable, then performs its effects and sends its answers. Fails when the store
-    /// refuses: nothing was acted on and nothing was answered; calling again tries again.
+    /// Makes everything decided so far durable, then performs its effects and sends its responses. Fails if the store
+    /// refuses: nothing was acted on and nothing was answered; calling it again retries.
     pub fn commit(&mut self) -> Result<(), Error> {
         if self.pending.is_empty() {
             self.answer_waiters();
@@ -60,7 +60,7 @@ impl<W: World> Driver<W> {
             reply(answer);
         }
         self.answer_waiters();
-        // An effect that is answered at once (a look at the disk) has decided more.
+        // An effect with an immediate result (a check of the disk) has led to more decisions.
         if self.pending.batch.events.is_empty() { Ok(()) } else { self.commit() }
     }
 

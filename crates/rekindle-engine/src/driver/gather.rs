@@ -21,27 +21,28 @@ use crate::world::World;
 /// Most parts of one split: a longer list is no usable order of work.
 const SUBTASKS_KEPT: usize = 100;
 
-/// Issues of one verdict that are kept: more are not read by anybody.
+/// Issues of one verdict that are kept: nobody reads more.
 const ISSUES_KEPT: usize = 50;
 
-/// Ended attempts whose spools are looked at again at every start: more than end between two checkpoints of the database,
-/// few enough to cost no time.
+/// Ended attempts whose spools are checked again at every start: more than end between two checkpoints of the database, few
+/// enough to cost no time.
 const ENDED_LOOKED_AT: usize = 256;
 
-/// Pause before an attempt of an earlier coordinator whose state could not be told is looked at again; it doubles.
+/// Pause before checking again an attempt of an earlier coordinator whose state could not be determined; it doubles.
 const LOOK_AGAIN_MS: u64 = 1_000;
 
-/// Longest pause between two such looks: a machine that refuses for hours costs little, and the task waits a minute too long at most.
+/// Longest pause between two such checks: a machine that refuses for hours costs little, and the task waits a minute too
+/// long at most.
 const LOOK_AGAIN_MAX_MS: u64 = 60_000;
 
-/// The next look at an attempt whose state is unknown.
+/// The next check of an attempt whose state is unknown.
 pub(super) struct NextLook {
     wait_ms: u64,
     at: Time,
 }
 
 impl<W: World> Driver<W> {
-    /// What became of every attempt that the state holds open.
+    /// What happened to every attempt that is open in the state.
     pub(super) fn probe_all(&mut self) -> Vec<(AttemptId, Found)> {
         let live: Vec<(AttemptId, Epoch)> = self.state.live_attempts().map(|(id, found)| (id, found.epoch)).collect();
         let found = self.world.probe(&live);
@@ -67,7 +68,7 @@ impl<W: World> Driver<W> {
         }
     }
 
-    /// An attempt's shim is gone: look why, take all its output and reports, then end it.
+    /// An attempt's shim is gone: finds out why, takes all its output and reports, then ends it.
     pub(super) fn attempt_ended(&mut self, attempt: AttemptId) -> Result<(), Error> {
         let Some(found) = self.state.attempts.get(&attempt) else { return Ok(()) };
         if !found.is_live() {
@@ -93,14 +94,15 @@ impl<W: World> Driver<W> {
                 self.refused(Refused::Attempt(attempt), refusal);
                 Ok(())
             }
-            // Whoever had it stopped knows why it never began.
+            // It was stopped on purpose, so the reason why it never started is known.
             Found::NeverStarted if !wanted => {
                 self.take(Input::AttemptLost { attempt, with_host: false });
                 self.forget(attempt);
                 Ok(())
             }
             Found::NeverStarted => {
-                // Nothing of the agent was started: that is the machine's doing, which costs no attempt and holds starts for a moment.
+                // Nothing of the agent was started: the machine is to blame, so this costs no attempt and holds starts for a
+                // moment.
                 self.refused(Refused::Attempt(attempt), refusal::no_supervisor());
                 Ok(())
             }
@@ -111,19 +113,20 @@ impl<W: World> Driver<W> {
     fn end_as_found(&mut self, attempt: AttemptId, found: &Found) -> Result<(), Error> {
         let Some(epoch) = self.state.attempts.get(&attempt).map(|found| found.epoch) else { return Ok(()) };
         let read = match self.read_chunks(attempt)? {
-            // What it left in its bundle is part of what it said.
+            // The reports it left in its bundle are part of its output.
             Progress::Whole => self.world.kept_reports(attempt).map_or_else(Progress::Failed, |_| Progress::Whole),
             other => other,
         };
         match read {
             Progress::Whole => {}
             Progress::More => {
-                // It left more than one turn takes. Others are heard in between; it ends when all of it is read.
+                // It left more than one turn takes. Others get their turn in between; it ends when all of it is read.
                 self.ending.insert(attempt);
                 self.more_to_read.insert(attempt);
                 return Ok(());
             }
-            // An error is not the end of a spool: what it said last may be there. It ends when that was read or is given up.
+            // An error is not the end of a spool: the agent's last words may still be there. The attempt ends when they were
+            // read or are given up.
             Progress::Failed(_) if self.reads_again(attempt) => {
                 self.ending.insert(attempt);
                 return Ok(());
@@ -151,7 +154,7 @@ impl<W: World> Driver<W> {
         Ok(())
     }
 
-    /// Lets go of all that was kept beside the state for an attempt whose process is gone.
+    /// Drops everything that was kept outside the state for an attempt whose process is gone.
     pub(super) fn forget(&mut self, attempt: AttemptId) {
         self.spools.remove(&attempt);
         self.more_to_read.remove(&attempt);
@@ -164,13 +167,14 @@ impl<W: World> Driver<W> {
         self.world.forget(attempt);
     }
 
-    /// How many entries the driver keeps beside the state and the store: as many as attempts are alive, whatever has ended.
+    /// How many entries the driver keeps outside the state and the store: as many as there are live attempts, however many
+    /// have ended.
     pub fn entries(&self) -> usize {
         let maps = self.spools.len() + self.heard_from.len() + self.own_bytes.len() + self.noticed.len();
         maps + self.more_to_read.len() + self.ending.len() + self.waiters.len() + self.waiting.len()
     }
 
-    /// Takes what an agent has written since, up to a bound; more is read in a later turn.
+    /// Takes what an agent has written since the last read, up to a bound; more is read in a later turn.
     pub(super) fn read_on(&mut self, attempt: AttemptId) -> Result<(), Error> {
         if !self.state.attempts.get(&attempt).is_some_and(rekindle_core::state::Attempt::is_live) {
             self.unknown.remove(&attempt);
@@ -200,8 +204,8 @@ impl<W: World> Driver<W> {
         Ok(())
     }
 
-    /// Plans the next look at an attempt whose state is unknown. The watch alone is not enough: of what never got a process it tells
-    /// nothing.
+    /// Schedules the next check of an attempt whose state is unknown. The watch alone is not enough: it reports nothing
+    /// about an attempt that never got a process.
     fn look_later(&mut self, attempt: AttemptId) {
         let wait_ms = self.unknown.get(&attempt).map_or(LOOK_AGAIN_MS, |last| last.wait_ms * 2).min(LOOK_AGAIN_MAX_MS);
         let at = self.world.now().plus_ms(wait_ms);
@@ -213,12 +217,13 @@ impl<W: World> Driver<W> {
         self.unknown.get(&attempt).is_some_and(|next| next.at <= now)
     }
 
-    /// When an attempt whose state is unknown is looked at again.
+    /// When an attempt whose state is unknown is checked again.
     pub(super) fn looks_again_at(&self) -> Option<Time> {
         self.unknown.values().map(|next| next.at).min()
     }
 
-    /// Attempts with output that one turn was not enough for, or that could not be read or looked at before and may be now.
+    /// Attempts with more output than one turn takes, or whose output or state could not be read before and may be readable
+    /// now.
     pub fn unread(&mut self) -> Vec<AttemptId> {
         let now = self.world.now();
         let due = self.unreadable.iter().filter(|(_, failed)| failed.again_at <= now).map(|(id, _)| *id);
@@ -234,9 +239,9 @@ impl<W: World> Driver<W> {
         self.ending.contains(&attempt)
     }
 
-    /// Whether an attempt has ended whose output is still being read: until then its limits must not strike.
+    /// Whether an attempt has ended whose output is still being read: until then its limits must not take effect.
     pub fn is_catching_up(&self) -> bool {
-        // One that cannot be read for now must not hold up everybody's timers.
+        // An attempt that cannot be read for now must not delay all timers.
         self.ending.iter().any(|id| !self.unreadable.contains_key(id))
     }
 
@@ -248,9 +253,9 @@ impl<W: World> Driver<W> {
         }
     }
 
-    /// Reports that the agent left in its bundle while nobody listened. The world forgets them once they are durable.
+    /// Reports that the agent left in its bundle while no coordinator listened. The world drops them once they are durable.
     fn take_kept(&mut self, attempt: AttemptId) {
-        // At the end of an attempt they were read a moment ago; else they are taken then.
+        // At the end of an attempt they were read a moment ago; otherwise they are taken at its end.
         let kept = self.world.kept_reports(attempt).unwrap_or_default();
         if !kept.is_empty() {
             self.pending.kept.push(attempt);
@@ -263,9 +268,9 @@ impl<W: World> Driver<W> {
         }
     }
 
-    /// Reads parts of spools again whose lines a repaired store has lost. What they said is in the log; only lines are added.
+    /// Reads parts of spools again whose lines a repaired store has lost. Their meaning is in the log; only lines are added.
     pub fn reindex(&mut self, gaps: &[SpoolGap]) -> Result<(), Error> {
-        // A transcript is not ours and is not indexed: what it said that mattered is in the log.
+        // A transcript is not ours and is not indexed: whatever mattered in it is in the log.
         for gap in gaps.iter().filter(|gap| gap.stream != Stream::Transcript) {
             self.index(AttemptId(gap.attempt), gap.stream, gap.from, Some(gap.to))?;
         }
@@ -273,8 +278,8 @@ impl<W: World> Driver<W> {
     }
 
     /// Takes what attempts that have ended left in their spools beyond what is stored: a database that lost its newest pages
-    /// has forgotten how far it had read, and nobody reads on for them. What they said was decided long ago; only lines are
-    /// added. `all` of them are looked at when the store says that it lost something, else the newest.
+    /// has forgotten how far it had read, and nothing else continues reading for them. Their output was decided on long ago;
+    /// only lines are added. `all` of them are checked if the store says that it lost something, else the newest.
     pub fn index_ended(&mut self, all: bool) -> Result<(), Error> {
         let ended = self.state.attempts.iter().rev().filter(|(_, found)| found.phase == AttemptPhase::Ended);
         let limit = if all { usize::MAX } else { ENDED_LOOKED_AT };
@@ -288,7 +293,8 @@ impl<W: World> Driver<W> {
         Ok(())
     }
 
-    /// Adds the lines of a part of a spool; of one without an end, all there is, and the offset moves with them.
+    /// Adds the lines of a part of a spool; without an end, everything up to the end of the spool, and the offset moves with
+    /// them.
     fn index(&mut self, attempt: AttemptId, stream: Stream, from: u64, to: Option<u64>) -> Result<(), Error> {
         let mut cursor = Cursor::at(from);
         let mut bytes = Vec::new();
@@ -305,7 +311,7 @@ impl<W: World> Driver<W> {
             self.add_lines(attempt, stream, records, to.is_none());
             self.commit()?;
         }
-        // Offsets stand where records end: what is left here never got its newline.
+        // Offsets are at the ends of records: what is left here never got its newline.
         let torn = cursor.finish();
         self.add_lines(attempt, stream, torn, to.is_none());
         self.commit()
@@ -347,7 +353,7 @@ impl<W: World> Driver<W> {
             .collect()
     }
 
-    /// A report with secrets taken out of every text in it, and every text bounded.
+    /// A report with secrets removed from all its texts, and every text bounded.
     pub(super) fn redact_report(&self, report: Report) -> Report {
         let clean = |text: String| self.clean(&text);
         let all = |texts: Vec<String>| texts.into_iter().map(|text| self.clean(&text)).collect();
@@ -396,7 +402,7 @@ impl<W: World> Driver<W> {
         checks
     }
 
-    /// Leaves of each output what the state keeps, and has the whole of it kept outside.
+    /// Truncates each output to what the state keeps, and stores the whole output outside.
     pub(super) fn keep_outputs<'a>(&mut self, checks: impl Iterator<Item = &'a mut CheckResult>) {
         let mut checks: Vec<&mut CheckResult> = checks.collect();
         let whole: Vec<String> = checks.iter().map(|check| check.output.clone()).collect();
@@ -409,7 +415,7 @@ impl<W: World> Driver<W> {
     }
 
     pub(super) fn clean(&self, raw: &str) -> String {
-        /// Longest single text of a report: a long result fits, a whole transcript belongs into the spool.
+        /// Longest single text of a report: a long result fits, a whole transcript belongs in the spool.
         const TEXT_BYTES: usize = 64 * 1024;
         let clean = text::sanitize(raw);
         let redacted = self.redactor.redact(&clean);

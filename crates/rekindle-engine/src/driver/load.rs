@@ -1,4 +1,4 @@
-//! The state back from the store: the newest snapshot and the events after it.
+//! Restores the state from the store: the newest snapshot and the events after it.
 
 use rekindle_core::apply::apply;
 use rekindle_core::event::{Body, Event};
@@ -16,22 +16,22 @@ pub(super) const PAGE: usize = 4_096;
 pub enum LoadError {
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// An event is not of a kind that this version knows.
+    /// This version does not know this kind of event.
     #[error("event {seq} ({kind}) cannot be read: {reason}")]
     Event { seq: u64, kind: String, reason: String },
 }
 
-/// The state and the place of the newest event in it. Fails when the store refuses, or holds an event that this version
+/// The state and the sequence number of its newest event. Fails if the store refuses, or contains an event that this version
 /// does not know.
 pub fn load(store: &(impl Read + ?Sized)) -> Result<(State, u64), LoadError> {
-    // A snapshot that this version cannot read is no loss: the events before it tell the same.
+    // A snapshot that this version cannot read is no loss: the events before it contain the same.
     let snapshot = store.latest_snapshot()?.and_then(|found| {
         let mut state = serde_json::from_slice::<State>(&found.state).ok()?;
-        // Neither is one of another layout: what the events add up to is told by replay alone, once.
+        // Nor is a snapshot of another layout: then only replaying all events gives the state, once.
         if state.layout != Layout::TODAY {
             return None;
         }
-        // One that an earlier version stored may hold everything that checks ever printed.
+        // A snapshot of an earlier version may contain everything that checks ever printed.
         state.cut_outputs();
         Some((state, found.seq))
     });
@@ -46,7 +46,7 @@ pub fn load(store: &(impl Read + ?Sized)) -> Result<(State, u64), LoadError> {
     }
 }
 
-/// The place of the newest stored state that this version takes; 0 where the log is replayed.
+/// The position of the newest stored state that this version accepts; 0 if the log is replayed.
 pub(super) fn stored_state(store: &(impl Read + ?Sized)) -> Result<u64, store::Error> {
     #[derive(serde::Deserialize)]
     struct Head {
@@ -64,7 +64,7 @@ pub fn stored_head(store: &(impl Read + ?Sized)) -> Result<u64, store::Error> {
     Ok(store.head()?.last_seq)
 }
 
-/// A stored event in the core's words. Fails when it was written by a version that knows other events.
+/// A stored event in the core's format. Fails if it was written by a version that knows other events.
 pub fn decode(stored: &StoredEvent) -> Result<Event, LoadError> {
     let bad = |reason: String| LoadError::Event { seq: stored.seq, kind: stored.kind.clone(), reason };
     let agent = stored.agent.as_ref().map(AgentName::new).transpose().map_err(|error| bad(error.to_string()))?;

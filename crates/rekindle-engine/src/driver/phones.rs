@@ -1,5 +1,5 @@
-//! What phones are asked: all that is open, again whenever that changes. So nothing depends on a message that was sent once, and a
-//! new coordinator asks what the last one did not come to.
+//! What phones are asked: all open questions, again whenever they change. So nothing depends on a message that was sent
+//! once, and a new coordinator asks what the last one did not get to.
 
 use rekindle_core::state::State;
 
@@ -7,10 +7,10 @@ use super::Driver;
 use crate::alert::phone::{Asking, OpenQuestion};
 use crate::world::World;
 
-/// Questions that a phone is asked at once, oldest first: more are not answered by anybody on the way.
+/// Questions that a phone is asked at once, oldest first: nobody answers more on the way.
 const OPEN_MAX: usize = 32;
 
-/// What nobody has answered, oldest first.
+/// Unanswered questions, oldest first.
 pub fn open_questions(state: &State) -> Vec<OpenQuestion> {
     let open = state.questions.iter().filter(|(_, question)| question.answer.is_none());
     let open = open.take(OPEN_MAX).map(|(id, question)| OpenQuestion {

@@ -1,5 +1,5 @@
-//! What agents did before, as their own streams tell it: of the attempt that runs, and of earlier ones on the same task, whose
-//! streams are read again. Nothing of it is kept in the state.
+//! What agents did before, according to their own streams: those of the running attempt, and of earlier ones on the same
+//! task, whose streams are read again. Nothing of it is kept in the state.
 
 use rekindle_core::activity::Ledger;
 use rekindle_core::ids::AttemptId;
@@ -18,7 +18,7 @@ const EARLIER_MAX: usize = 4;
 const RECALL_BYTES: u64 = 1024 * 1024;
 
 impl<W: World> Driver<W> {
-    /// The calls on the current task of an attempt, the oldest first. Who judges has none to go on from.
+    /// The calls on the current task of an attempt, oldest first. A reviewer has none to continue from.
     pub(super) fn calls_of(&mut self, id: AttemptId) -> Calls {
         let mut calls = Calls::default();
         for earlier in self.earlier_on_its_task(id) {
@@ -47,12 +47,12 @@ impl<W: World> Driver<W> {
         earlier
     }
 
-    /// The calls of an attempt that is over, and whether its stream was read from its beginning; nothing where it cannot be.
+    /// The calls of an attempt that is over, and whether its stream was read from its start; `None` if it cannot be read.
     fn read_calls(&mut self, attempt: AttemptId) -> Option<(Ledger, bool)> {
         let cli = self.state.attempts.get(&attempt)?.cli.clone();
         let mut reader = self.world.reader(&cli)?;
         let (mut ledger, mut whole) = (Ledger::default(), true);
-        // What tells of calls that begin comes before what tells how they ended.
+        // The stream that reports the start of calls comes before the one that reports how they ended.
         for stream in [Stream::Err, Stream::Out] {
             let end = self.store.offset(attempt.0, stream).ok()?;
             let from = end.saturating_sub(RECALL_BYTES);
@@ -68,7 +68,7 @@ impl<W: World> Driver<W> {
                     break;
                 }
                 for record in cursor.feed(&bytes) {
-                    // A stream that is read from its middle begins with a piece of a line.
+                    // A stream that is read from its middle starts with a partial line.
                     if std::mem::take(&mut torn) {
                         continue;
                     }

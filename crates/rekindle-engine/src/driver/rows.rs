@@ -1,5 +1,5 @@
-//! The rows that readers see, in the store's words. What the state has let go of stands in its row: such a row is kept as it is,
-//! and where one is missing all are made from the log again.
+//! The rows that readers see, in the store's format. What the state has dropped is in its row: such a row is kept as it is,
+//! and if one is missing, all are derived from the log again.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use super::{Driver, Error};
 use crate::store::{self, Read, Row, Table};
 use crate::world::World;
 
-/// Room for the text of one row: more than most take.
+/// Initial capacity for the text of one row: more than most need.
 const ROW_BYTES: usize = 1_024;
 
-/// Every row that the state tells.
+/// Every row that the state can produce.
 pub fn all_rows(state: &State) -> Vec<Row> {
     touched_rows(state, &Touched::everything(state))
 }
@@ -52,13 +52,13 @@ pub fn touched_rows(state: &State, touched: &Touched) -> Vec<Row> {
 }
 
 fn json<T: Serialize>(row: &T) -> String {
-    // Most rows are longer than what a text begins with by itself.
+    // Most rows are longer than the default capacity.
     let mut json = Vec::with_capacity(ROW_BYTES);
     serde_json::to_writer(&mut json, row).expect("a row holds nothing that JSON cannot");
     String::from_utf8(json).expect("JSON is UTF-8")
 }
 
-/// How many touched tasks or attempts may wait for their rows: well before the state lets go of the first of them.
+/// How many touched tasks or attempts may wait for their rows: well before the state drops the first of them.
 fn may_wait(state: &State) -> usize {
     state.limits.ended_kept as usize / 4
 }
@@ -68,7 +68,8 @@ fn is_full(state: &State, touched: &Touched) -> bool {
 }
 
 impl<W: World> Driver<W> {
-    /// Makes the rows of what events have touched before the state lets go of it: a batch may end more tasks than it keeps.
+    /// Writes the rows of what events have touched before the state drops it: a batch may end more tasks than the state
+    /// keeps.
     pub(super) fn put_rows_before_they_go(&mut self) {
         if is_full(&self.state, &self.pending.touched) {
             let touched = std::mem::take(&mut self.pending.touched);
@@ -76,7 +77,7 @@ impl<W: World> Driver<W> {
         }
     }
 
-    /// Derives the rows of this run anew; those of earlier runs, and those of what this one has let go, stay as they are.
+    /// Derives the rows of this run again; those of earlier runs, and those of what this one has dropped, stay as they are.
     pub(super) fn rebuild_rows(&mut self) -> Result<(), Error> {
         let current = self.state.run.as_ref().map(|run| run.id.to_string());
         let (mut rows, mut let_go) = (all_rows(&self.state), Vec::new());
@@ -98,12 +99,12 @@ impl<W: World> Driver<W> {
         Ok(self.store.replace_rows(rows)?)
     }
 
-    /// What blockers of the current task came to that ended long ago: their rows have it.
+    /// The results of the current task's blockers that ended long ago, from their rows.
     pub(super) fn settled_results(&self, facts: &Facts) -> Vec<TaskResult> {
         let (Some(run), Some(current)) = (&self.state.run, facts.current()) else { return Vec::new() };
         let settled = |id: &&TaskId| self.state.tasks.get(*id).is_some_and(|task| task.settled);
         let result = |id: &TaskId| {
-            // A row that cannot be read costs the brief one line, not the task its attempt.
+            // If a row cannot be read, the brief lacks one line, but the task does not lose its attempt.
             let row = self.store.row(Table::Task, run.id.as_str(), id.as_str()).ok()??;
             let result = serde_json::from_str::<TaskRow>(&row.json).ok()?.result?;
             (!result.trim().is_empty()).then(|| TaskResult { id: id.clone(), result, needed: true })
@@ -112,7 +113,7 @@ impl<W: World> Driver<W> {
     }
 }
 
-/// Whether a stored row is one that the state does not tell any more.
+/// Whether a stored row is one that the state can no longer produce.
 fn is_let_go(state: &State, row: &Row) -> bool {
     let number = || row.key.parse::<u64>().ok();
     match row.table {
@@ -123,7 +124,7 @@ fn is_let_go(state: &State, row: &Row) -> bool {
     }
 }
 
-/// Whether there is a row for everything that the state has let go, as it was when it ended.
+/// Whether there is a row for everything that the state has dropped, as it was when it ended.
 fn is_whole(state: &State, rows: &[Row]) -> bool {
     #[derive(Deserialize)]
     struct Ended {
@@ -149,7 +150,7 @@ fn is_whole(state: &State, rows: &[Row]) -> bool {
     count(Table::Task) == settled && attempts == state.past.attempts && questions == state.past.questions
 }
 
-/// The rows of all runs as the log tells them, event by event.
+/// The rows of all runs according to the log, event by event.
 pub fn rows_from_log(store: &(impl Read + ?Sized)) -> Result<Vec<Row>, Error> {
     let (mut state, mut seq, mut touched) = (State::default(), 0, Touched::default());
     let mut rows = BTreeMap::new();
@@ -163,8 +164,8 @@ pub fn rows_from_log(store: &(impl Read + ?Sized)) -> Result<Vec<Row>, Error> {
         let Some(last) = page.last().map(|event| event.seq) else { break };
         for stored in &page {
             let event = decode(stored).map_err(|error| store::Error::Corrupt(error.to_string()))?;
-            // The rows of a run are told by its own state.
-            // What is let go stands in rows by then: a few tasks that end again and again push the others out.
+            // The rows of a run are derived from its own state. What the state drops is in rows by then: a few tasks that
+            // end again and again push the others out.
             if may_let_go(&event) || state.run.as_ref().is_some_and(|run| run.id != event.run) {
                 put(&state, &mut touched);
             }

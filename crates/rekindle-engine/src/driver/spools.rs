@@ -1,5 +1,5 @@
-//! How far each attempt's output has been taken, and what becomes of its records: lines of the index, signals, and for agents
-//! whose stream is understood what it tells. All of it goes into the transaction that moves the offset.
+//! How far each attempt's output has been read, and what its records become: lines of the index, signals, and, for agents
+//! whose stream can be parsed, what it reports. All of it goes into the transaction that moves the offset.
 
 use rekindle_core::activity::Fold;
 use rekindle_core::ids::AttemptId;
@@ -18,11 +18,11 @@ use crate::world::World;
 /// Bytes read from a spool at once.
 pub(super) const CHUNK_BYTES: usize = 256 * 1024;
 
-/// Chunks taken from one agent before the others have their turn.
+/// Chunks read from one agent before the others get their turn.
 const CHUNKS_PER_TURN: usize = 4;
 
 pub(super) enum Progress {
-    /// Everything that is there was taken.
+    /// Everything that is there was read.
     Whole,
     /// There is more than one turn takes.
     More,
@@ -36,40 +36,40 @@ pub(super) struct Unreadable {
     pub(super) again_at: Time,
 }
 
-/// Pause before output that could not be read is tried again; it doubles.
+/// Pause before reading output again that could not be read; it doubles.
 const READ_AGAIN_MS: u64 = 100;
 
-/// Longest pause between two tries.
+/// Longest pause between two retries.
 const READ_AGAIN_MAX_MS: u64 = 5_000;
 
 /// Doublings from the shortest pause to the longest.
 const READ_DOUBLINGS: u32 = 6;
 
-/// Tries before the output of an attempt that has ended is given up and that is said: some five minutes, in which a person can
-/// see to a disk or a limit.
+/// Retries before the output of an ended attempt is given up and that is reported: about five minutes, in which a person can
+/// fix a disk or a limit.
 const READ_TRIES: u32 = 64;
 
 /// Everything that is read of an attempt, in the order in which it is read.
 const STREAMS: [Stream; 3] = [Stream::Out, Stream::Err, Stream::Transcript];
 
-/// How far an attempt's output has been taken.
+/// How far an attempt's output has been read.
 pub(super) struct Spools {
     /// By stream, as in `STREAMS`.
     cursors: [Cursor; 3],
     signals: Signals,
-    /// What a secret that spans lines has begun with, by stream.
+    /// The start of a secret that spans lines, by stream.
     secrets: [Lines; 3],
-    /// What it printed last, where its words mean nothing.
+    /// What it printed last, if its stream cannot be parsed.
     pub(super) printed: super::words::Printed,
-    /// What its words mean, for an agent whose stream is understood.
+    /// What its output means, for an agent whose stream can be parsed.
     pub(super) understood: Option<Understood>,
 }
 
-/// What an agent's words mean.
+/// What an agent's output means.
 pub(super) struct Understood {
     pub(super) reader: Box<dyn Reader>,
     pub(super) fold: Fold,
-    /// Since when its program tries again by itself.
+    /// Since when its program has been retrying on its own.
     pub(super) storm: Option<super::understand::Storm>,
 }
 
@@ -96,7 +96,7 @@ impl Spools {
 }
 
 impl<W: World> Driver<W> {
-    /// Takes what an attempt has written since, up to a bound.
+    /// Takes what an attempt has written since the last read, up to a bound.
     pub(super) fn read_chunks(&mut self, attempt: AttemptId) -> Result<Progress, Error> {
         let mut bytes = Vec::new();
         let mut more = false;
@@ -131,7 +131,7 @@ impl<W: World> Driver<W> {
         })
     }
 
-    /// Plans another try at output that could not be read, after a pause that grows; whether there is one left.
+    /// Schedules a retry for output that could not be read, after a growing pause; returns whether there is one left.
     pub(super) fn reads_again(&mut self, attempt: AttemptId) -> bool {
         let now = self.world.now();
         let tries = self.unreadable.get(&attempt).map_or(0, |failed| failed.tries) + 1;
@@ -144,7 +144,7 @@ impl<W: World> Driver<W> {
         true
     }
 
-    /// When output that could not be read is tried again.
+    /// When reading unreadable output is retried.
     pub(super) fn reads_again_at(&self) -> Option<Time> {
         self.unreadable.values().map(|failed| failed.again_at).min()
     }
@@ -179,8 +179,8 @@ impl<W: World> Driver<W> {
         Ok(())
     }
 
-    /// The cursors of an attempt. After a restart everything before the stored offsets is read again, and dropped: what it said
-    /// is in the log already, but what later lines mean may depend on it.
+    /// The cursors of an attempt. After a restart everything before the stored offsets is read again and dropped: its
+    /// meaning is in the log already, but what later lines mean may depend on it.
     pub(super) fn spools_of(&mut self, attempt: AttemptId) -> Result<&mut Spools, Error> {
         if !self.spools.contains_key(&attempt) {
             let cli = self.state.attempts.get(&attempt).map(|found| found.cli.clone()).unwrap_or_default();
@@ -275,7 +275,7 @@ impl<W: World> Driver<W> {
         Ok(())
     }
 
-    /// A record as a line of the index: as it is, or as what it means.
+    /// A record as a line of the index: unchanged, or as its meaning.
     pub(super) fn line_of(
         &mut self,
         attempt: AttemptId,

@@ -1,4 +1,5 @@
-//! What an agent's own words come to: stream events for decisions, signals in its final message, and what it left behind at its end.
+//! What an agent's own output leads to: stream events for decisions, signals in its final message, and what it left behind
+//! at its end.
 
 use rekindle_core::activity::{
     Activity, Ending, Failure, History, Lost, Problem, StreamEvent, Transcript, UnderWay, under_way,
@@ -15,17 +16,17 @@ use crate::ingest::Record;
 use crate::store::Stream;
 use crate::world::World;
 
-/// Longest call that is kept of one that was cut off: a command, not a file's whole content.
+/// Longest text kept of a call that was cut off: a command, not the whole content of a file.
 const CUT_OFF_BYTES: usize = 600;
 
 /// Longest call that evidence quotes.
 const CALL_SHOWN_BYTES: usize = 160;
 
-/// Longest raw line that stands for one which means nothing.
+/// Longest raw line that is shown for a line without meaning.
 const RAW_SHOWN_BYTES: usize = 200;
 
 impl<W: World> Driver<W> {
-    /// What a record means; nothing for an agent whose stream is not understood.
+    /// What a record means; `None` for an agent whose stream cannot be parsed.
     pub(super) fn understand(
         &mut self,
         attempt: AttemptId,
@@ -37,7 +38,7 @@ impl<W: World> Driver<W> {
         Ok(Some(understood.reader.line(source(stream), &record.text(), whole)))
     }
 
-    /// A record as people read it, for a part of a spool that is only indexed.
+    /// A record in readable form, for a part of a spool that is only indexed.
     pub(super) fn shown_of(&mut self, attempt: AttemptId, stream: Stream, record: &Record) -> Option<String> {
         let cli = &self.state.attempts.get(&attempt)?.cli;
         let mut reader = self.world.reader(&cli.clone())?;
@@ -65,15 +66,15 @@ impl<W: World> Driver<W> {
         Ok(())
     }
 
-    /// What an agent is in the middle of, for a person who asks why it counts as silent.
+    /// The call that an agent is in, for a person who asks why it counts as silent.
     pub fn open_call(&self, attempt: AttemptId) -> Option<String> {
         let call = self.spools.get(&attempt)?.understood.as_ref()?.fold.open_call()?;
         let call = self.clean(&format!("{}: {}", call.tool, call.input));
         Some(text::one_line(&call, CALL_SHOWN_BYTES))
     }
 
-    /// Whether an agent is known to wait for its model and for nothing else: no call of it is open, nobody works for it in the
-    /// background, and its program is not about to try again by itself.
+    /// Whether an agent is known to wait only for its model: it has no open call, nothing works for it in the background,
+    /// and its program is not about to retry on its own.
     pub fn waits_for_model(&self, attempt: AttemptId) -> bool {
         let understood = self.spools.get(&attempt).and_then(|spools| spools.understood.as_ref());
         understood.is_some_and(|understood| {
@@ -82,8 +83,8 @@ impl<W: World> Driver<W> {
         })
     }
 
-    /// Stops agents whose programs have tried again by themselves for longer than they may be silent: words about failing
-    /// are no sign of life.
+    /// Stops agents whose programs have been retrying on their own for longer than they may be silent: messages about
+    /// failures do not show progress.
     pub fn break_storms(&mut self) -> Result<(), Error> {
         let awake = self.awake();
         let limit_ms = self.state.limits.silence_ms;
@@ -106,12 +107,12 @@ impl<W: World> Driver<W> {
         self.commit()
     }
 
-    /// The time without what the machine slept. Only for comparing two moments of one coordinator's life.
+    /// The time without suspensions of the machine. Only for comparing two moments within one coordinator's life.
     fn awake(&mut self) -> Time {
         self.world.now().minus_ms(self.state.clocks.slept_ms)
     }
 
-    /// What follows from the end of a process whose words are all read.
+    /// Handles the end of a process whose output has been read completely.
     pub(super) fn end_reader(&mut self, attempt: AttemptId, code: Option<i32>) -> Result<(), Error> {
         let Some(understood) = &mut self.spools_of(attempt)?.understood else { return Ok(()) };
         let activities = understood.reader.end(code);
@@ -153,7 +154,7 @@ impl<W: World> Driver<W> {
         self.take(Input::SessionClosed { attempt, measure, transcript, cut_off, under_way });
     }
 
-    /// The same with secrets taken out.
+    /// The same with secrets removed.
     fn redact_under_way(&self, under_way: UnderWay) -> UnderWay {
         let short = |words: &str| text::fold(&self.clean(words), CUT_OFF_BYTES).into_owned();
         let clean = |lost: Lost| Lost {
@@ -168,7 +169,7 @@ impl<W: World> Driver<W> {
         UnderWay { calls: under_way.calls.into_iter().map(clean).collect(), ..under_way }
     }
 
-    /// A stream event with secrets taken out of every text in it.
+    /// A stream event with secrets removed from all its texts.
     fn redact_event(&self, event: StreamEvent) -> StreamEvent {
         match event {
             StreamEvent::Failed(failure) => StreamEvent::Failed(Failure { text: self.clean(&failure.text), ..failure }),
@@ -183,15 +184,15 @@ impl<W: World> Driver<W> {
     }
 }
 
-/// A program that tries again and again by itself.
+/// A program that keeps retrying on its own.
 pub(super) struct Storm {
-    /// By the time awake.
+    /// In time awake.
     since: Time,
     failure: Failure,
 }
 
 impl Understood {
-    /// Follows how long a program has been trying again: from the first failure until anything works.
+    /// Tracks how long a program has been retrying: from the first failure until anything works.
     fn note_storm(&mut self, activity: &Activity, awake: Time) {
         match activity {
             Activity::Retrying { problem, text } => {
@@ -217,7 +218,7 @@ impl Understood {
     }
 }
 
-/// A record's line in the index: what it means, or its beginning where it means nothing.
+/// A record's line in the index: its meaning, or its start if it has none.
 pub(super) fn shown(activities: &[Activity], record: &Record) -> String {
     let lines: Vec<String> = activities.iter().filter_map(Activity::shown).collect();
     if !lines.is_empty() || !activities.is_empty() {

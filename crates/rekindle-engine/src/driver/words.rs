@@ -1,5 +1,5 @@
-//! What an agent said last, taken at the end of its turn and at its own end: the end of its final message, or the last paragraph
-//! that it printed where its stream is not understood.
+//! What an agent said last, taken at the end of its turn and at its own end: the end of its final message, or the last
+//! paragraph that it printed if its stream cannot be parsed.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use rekindle_core::text;
 use super::Driver;
 use crate::world::World;
 
-/// Lines of a last paragraph that are kept: what a program prints without a blank line is a log, and its end is enough.
+/// Lines of a last paragraph that are kept: output without a blank line is a log, and its end is enough.
 const LINES_KEPT: usize = 8;
 
 /// The last paragraph of an output.
@@ -32,7 +32,7 @@ impl Printed {
         if std::mem::take(&mut self.over) {
             self.lines.clear();
         }
-        // The room of the oldest line is used again: an agent may print millions of them.
+        // The buffer of the oldest line is reused: an agent may print millions of lines.
         let full = self.lines.len() == LINES_KEPT;
         let mut kept = if full { self.lines.pop_front().unwrap_or_default() } else { String::new() };
         kept.clear();

@@ -1,4 +1,4 @@
-//! GitHub through `gh`: its pull requests with `gh pr`, what was said about them with `gh api`.
+//! GitHub through `gh`: its pull requests with `gh pr`, their comments with `gh api`.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use super::program::Program;
 use super::url::Place;
 use super::{Check, Comment, Forge, Found, Mergeable, New, Outcome, Result, Standing, Status};
 
-/// Never asks a person, never speaks of newer versions.
+/// Never prompts, never mentions newer versions.
 const VARIABLES: &[(&str, &str)] =
     &[("GH_PROMPT_DISABLED", "1"), ("GH_NO_UPDATE_NOTIFIER", "1"), ("NO_COLOR", "1"), ("GH_PAGER", "cat")];
 
-/// Those whose words GitHub itself counts as the project's.
+/// Authors that GitHub itself counts as part of the project.
 const OF_PROJECT: &[&str] = &["OWNER", "MEMBER", "COLLABORATOR"];
 
 /// The end of a job's log that an agent needs.
@@ -99,7 +99,7 @@ impl Gh {
         Self { program: Program::new(vec!["gh".to_owned()], dir, VARIABLES), place }
     }
 
-    /// The arguments with the repository named, where it is known.
+    /// The arguments, with the repository if it is known.
     fn pr<'a>(&self, words: &[&'a str], repo: &'a Option<String>) -> Vec<&'a str> {
         let mut all = vec!["pr"];
         all.extend(words);
@@ -111,7 +111,7 @@ impl Gh {
         self.place.as_ref().map(|place| format!("{}/{}", place.host, place.project))
     }
 
-    /// A path of the API below the repository, with the host where it is known.
+    /// A path of the API below the repository, with the host if it is known.
     fn api(&self, path: &str) -> Vec<String> {
         let project = self.place.as_ref().map_or("{owner}/{repo}", |place| &place.project);
         let mut words = vec!["api".to_owned(), format!("repos/{project}/{path}")];

@@ -10,7 +10,7 @@ use super::program::Program;
 use super::url::{Place, encoded};
 use super::{Check, Comment, Forge, Found, Mergeable, New, Outcome, Result, Standing, Status};
 
-/// Never asks a person, never speaks of newer versions.
+/// Never prompts, never mentions newer versions.
 const VARIABLES: &[(&str, &str)] = &[("NO_PROMPT", "1"), ("GLAB_CHECK_UPDATE", "false"), ("NO_COLOR", "1")];
 
 /// The end of a job's log that an agent needs.
@@ -26,7 +26,7 @@ struct MergeRequest {
     iid: u64,
     state: String,
     web_url: String,
-    /// Nothing until GitLab has looked at the branch.
+    /// `None` until GitLab has inspected the branch.
     sha: Option<String>,
     target_branch: String,
     description: Option<String>,
@@ -137,7 +137,7 @@ fn check(job: Job) -> Check {
         "canceled" | "canceling" | "manual" => Outcome::Other,
         _ => Outcome::Pending,
     };
-    // The number is what its log is asked for by.
+    // The job's log is requested by its number.
     Check { name: job.name, outcome, url: job.id.to_string() }
 }
 

@@ -1,5 +1,5 @@
-//! One process at a time orders something at the forge. While an order is given its program holds the lock as well: killed with an order
-//! under way, rekindle waits at the next start until that program has ended, and only then looks what there is.
+//! Only one process at a time gives orders to the forge. During an order its program holds the lock as well: if rekindle was
+//! killed during an order, it waits at the next start until that program has ended, and only then checks what there is.
 
 use std::fs::File;
 use std::path::Path;
@@ -8,15 +8,15 @@ use rekindle_shim::clock;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 
-/// How long somebody else's order is waited for: longer than one may take.
+/// How long to wait for another process's order: longer than one may take.
 const WAIT_MS: u64 = 180_000;
 
-/// Between two tries.
+/// Between two attempts to take the lock.
 const PAUSE_MS: u64 = 50;
 
 const NAME: &str = "pull-request.lock";
 
-/// The right to order something.
+/// The right to give an order.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
@@ -31,7 +31,7 @@ pub enum LockError {
 }
 
 impl Lock {
-    /// Takes it, after whoever has it. Fails when that takes too long.
+    /// Takes the lock, waiting for its holder. Fails if that takes too long.
     pub fn take(state: &Path) -> Result<Self, LockError> {
         let file = File::options().create(true).truncate(false).write(true).open(state.join(NAME))?;
         let give_up = clock::monotonic_ms().saturating_add(WAIT_MS);

@@ -1,4 +1,4 @@
-//! A forge's program: run within bounds, asked for JSON, and its refusals told apart from what passes by itself.
+//! A forge's program: run within bounds, asked for JSON, and its permanent refusals distinguished from temporary ones.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,19 +8,19 @@ use serde::de::DeserializeOwned;
 use super::{Error, Result};
 use crate::process::{self, Limits};
 
-/// How long one call may take: a slow network and a slow forge, and not a program that hangs.
+/// How long one call may take: enough for a slow network and a slow forge, but not for a program that hangs.
 const CALL_MS: u64 = 120_000;
 
-/// Most that one answer may hold: a thousand long comments.
+/// Largest answer: a thousand long comments.
 const ANSWER_BYTES: usize = 32 * 1024 * 1024;
 
-/// The end of what it complained about.
+/// How much of the end of its error output is kept.
 const SAID_BYTES: usize = 2_000;
 
-/// The exit code of a program of the user's own that asks to be called again later (`EX_TEMPFAIL`).
+/// The exit code with which a program of the user's own asks to be called again later (`EX_TEMPFAIL`).
 pub(super) const TRY_LATER: i32 = 75;
 
-/// What programs say when the same call may work later. Compared in lower case.
+/// What programs print when a retry may work later. Compared in lower case.
 const PASSING: &[&str] = &[
     "http 429",
     "http 500",
@@ -59,7 +59,7 @@ impl Program {
         self.words.first().cloned().unwrap_or_default()
     }
 
-    /// Runs it to its end and gives what it printed.
+    /// Runs it to its end and returns its output.
     pub(super) fn run(&self, arguments: &[&str], input: &[u8]) -> Result<Vec<u8>> {
         let program = self.name();
         let mut command = Command::new(&program);
@@ -99,7 +99,7 @@ impl Program {
         Ok(all)
     }
 
-    /// An answer that ends too early was cut off; anything else is another program's.
+    /// An answer that ends too early was cut off; anything else comes from another program.
     fn garbled(&self, error: &serde_json::Error) -> Error {
         let (program, said) = (self.name(), error.to_string());
         if error.is_eof() { Error::NoAnswer { program, said } } else { Error::Garbled { program, said } }

@@ -1,4 +1,4 @@
-//! Where a remote is: its host and its project, from any of the forms in which git writes an address.
+//! The host and project of a remote, from any of the forms in which git writes an address.
 
 /// A project at a forge.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The place that an address names; nothing for a directory.
+    /// The place that an address names; `None` for a directory.
     pub fn of(url: &str) -> Option<Self> {
         let (host, path) = match url.split_once("://") {
             Some(("file", _)) => return None,
@@ -25,7 +25,7 @@ impl Place {
     }
 }
 
-/// A text as one part of an address.
+/// A text encoded as one part of an address.
 pub(super) fn encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {

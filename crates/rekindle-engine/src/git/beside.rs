@@ -1,4 +1,4 @@
-//! What is kept beside a worktree's git directory and goes with it, and which ignored files a list of patterns names.
+//! What is kept beside a worktree's git directory and removed with it, and which ignored files a list of patterns names.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ impl Work {
     }
 }
 
-/// The files below a directory that git ignores and that gitignore patterns name.
+/// The files below a directory that git ignores and that match gitignore patterns.
 pub fn ignored_matching(dir: &Path, patterns: &str) -> Result<Vec<PathBuf>> {
     let patterns: Vec<String> = patterns
         .lines()
@@ -42,7 +42,7 @@ pub fn ignored_matching(dir: &Path, patterns: &str) -> Result<Vec<PathBuf>> {
     Ok(records(&named).map(call::path).filter(|path| ignored.contains(path)).collect())
 }
 
-/// The files below a directory that git has and that differ from its last commit.
+/// The files below a directory that git tracks and that differ from its last commit.
 pub fn modified(dir: &Path) -> Result<BTreeSet<PathBuf>> {
     let options = ["diff-index", "--name-only", "-z", "--no-renames", "--ignore-submodules=all", "HEAD"];
     // A file that was only touched does not differ.
@@ -51,7 +51,7 @@ pub fn modified(dir: &Path) -> Result<BTreeSet<PathBuf>> {
     Ok(records(&listed).map(call::path).collect())
 }
 
-/// The files below a directory that git has.
+/// The files below a directory that git tracks.
 pub fn tracked(dir: &Path) -> Result<BTreeSet<PathBuf>> {
     let listed = Call::new(dir).files().args(["ls-files", "--cached", "-z"]).ok()?;
     Ok(records(&listed).map(call::path).collect())

@@ -8,7 +8,7 @@ use super::{Error, Repo, Result, Work};
 /// Names tried before giving up; nobody keeps that many unmerged runs of one plan.
 const NAMES_MAX: u32 = 1_000;
 
-/// How a run comes to its branch.
+/// How a run gets its branch.
 #[derive(Clone, Copy, Debug)]
 pub enum Start<'a> {
     New,
@@ -45,7 +45,7 @@ impl Repo {
             // A branch without commits stays so: only the run's branch gets a first, empty one.
             None => self.commit_tree(&self.empty_tree()?, &[], "rekindle: an empty beginning\n")?,
         };
-        // With a branch called `rekindle` nothing can stand below that name.
+        // If there is a branch called `rekindle`, nothing can be created below that name.
         let blocked = self.commit(&format!("{HEADS}rekindle"))?.is_some();
         let stem = if blocked { "rekindle-run" } else { "rekindle" };
         for n in 1..=NAMES_MAX {
@@ -58,7 +58,7 @@ impl Repo {
         Err(Error::BadName(slug.to_owned()))
     }
 
-    /// Lets a branch begin at `head`, if the name is free or all that it holds is in `head`.
+    /// Starts a branch at `head`, if the name is free or everything on it is contained in `head`.
     fn take_name(&self, branch: &str, run: &str, head: &str) -> Result<bool> {
         let (name, record) = (format!("{HEADS}{branch}"), record(run));
         let moved = match self.commit(&name)? {
@@ -71,7 +71,7 @@ impl Repo {
         Ok(moved == Moved::Yes)
     }
 
-    /// The newest commit of a run's branch; one that was deleted is made again from what is recorded.
+    /// The newest commit of a run's branch; a deleted branch is restored from what is recorded.
     pub(super) fn run_tip(
         &self,
         run: &str,
@@ -86,7 +86,7 @@ impl Repo {
         let recorded = self.commit(&record(run))?;
         let known = known.map(|known| self.commit(known)).transpose()?.flatten();
         let tip = match (recorded, known) {
-            // Whichever has more: a record may be one merge behind what the caller was told, or ahead of it.
+            // Whichever has more: a record may be one merge behind what the caller knows, or ahead of it.
             (Some(recorded), Some(known)) if self.contains(&known, &recorded)? => known,
             (recorded, known) => there(recorded.or(known), branch)?,
         };
@@ -102,7 +102,7 @@ impl Work {
         self.repo.run_tip(&self.run, &self.branch, known, notes)
     }
 
-    /// Moves the run's branch from `old` to `new`, together with the record by which it can be made again.
+    /// Moves the run's branch from `old` to `new`, together with the record from which it can be restored.
     pub(super) fn advance(&self, new: &str, old: &str) -> Result<Moved> {
         let name = format!("{HEADS}{}", self.branch);
         if let Some(at) = self.repo.checked_out(&name, None)? {
@@ -111,8 +111,8 @@ impl Work {
         self.repo.transact(&[Move::From(&name, new, old), Move::Set(&record(&self.run), new)])
     }
 
-    /// Those of `paths` (as in the plan, below the project's directory) that `commit` brought and the run's branch has no
-    /// longer. What was never committed, as ignored build results, is not missed.
+    /// The `paths` (as in the plan, below the project's directory) that `commit` brought and that the run's branch no longer
+    /// has. What was never committed, such as ignored build results, does not count as missing.
     pub fn missing(&self, commit: &str, paths: &[String]) -> Result<Vec<String>> {
         let tip = self.tip(None, &mut Vec::new())?;
         let mut missing = Vec::new();

@@ -1,7 +1,7 @@
-//! Files that a check made and no agent did, such as caches. They stay out of the result, unless a task declares them or somebody
-//! changes them afterwards. Snapshots hold them like every other file.
+//! Files that a check made and no agent did, such as caches. They stay out of the result, unless a task declares them or
+//! somebody changes them afterwards. Snapshots contain them like every other file.
 //!
-//! What was seen is kept beside the worktree's git directory: the merge may be another coordinator's.
+//! The list of them is kept beside the worktree's git directory, because another coordinator may do the merge.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
@@ -17,11 +17,11 @@ use super::{Checkout, Error, Repo, Result, Work};
 /// The list, in the worktree's git directory: path, modification time and size, each ended by a zero byte.
 const LIST: &str = "rekindle-made-by-checks";
 
-/// Files that are listed. With more of them nothing is left out: what is a result cannot be told from the rest.
+/// Files that are listed. If there are more, nothing is left out: results cannot be distinguished from the rest.
 const FILES_MAX: usize = 100_000;
 
-/// Where tools keep what they can make again. While an agent is running, only these count as a check's: anything else that appears
-/// meanwhile may be the agent's.
+/// Where tools keep what they can make again. While an agent is running, only these count as made by a check: anything else
+/// that appears meanwhile may be the agent's.
 const CACHES: &[&str] = &[
     "__pycache__",
     ".pytest_cache",
@@ -39,24 +39,24 @@ const CACHES: &[&str] = &[
     "htmlcov",
 ];
 
-/// Who may have written files besides a check or a set-up.
+/// Who may write files at the same time as a check or a set-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beside {
     /// Nobody: no agent has begun.
     Nobody,
-    /// An agent that has claimed its task and still lives.
+    /// An agent that has claimed its task and is still running.
     Agent,
 }
 
-/// What tells whether a file was changed since.
+/// Identifies a version of a file, to detect changes.
 type Stamp = String;
 
-/// The files of a workspace that git neither knows nor ignores.
+/// The files of a workspace that git neither tracks nor ignores.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Untracked(BTreeMap<PathBuf, Stamp>);
 
 impl Work {
-    /// Looks at the workspace of a key before its checks run.
+    /// Lists the workspace of a key before its checks run.
     pub fn untracked(&self, key: &str) -> Result<Untracked> {
         match self.checkout(Place::Own, key)? {
             Some(at) => self.repo.untracked(&at).map(Untracked),
@@ -64,13 +64,13 @@ impl Work {
         }
     }
 
-    /// Puts down what is there after the checks and was not before.
+    /// Records the files that exist after the checks and did not before.
     pub fn made_by_checks(&self, key: &str, before: &Untracked, beside: Beside) -> Result<()> {
         let Some(at) = self.checkout(Place::Own, key)? else { return Ok(()) };
         let known = listed(&at);
         let mut made = known.clone();
         for (path, stamp) in self.repo.untracked(&at)? {
-            // A file of an earlier check that only checks have touched since is theirs still.
+            // A file of an earlier check that only checks have touched since still counts as theirs.
             let was = before.0.get(&path);
             let is_new = was.is_none() && (beside == Beside::Nobody || is_cache(&path));
             if is_new || was.is_some() && was == known.get(&path) {
@@ -88,14 +88,14 @@ impl Work {
 }
 
 impl Repo {
-    /// What somebody has added to the index themselves: that is no check's.
+    /// What somebody has added to the index: it does not count as made by a check.
     pub(super) fn added(&self, at: &Checkout) -> Result<BTreeSet<PathBuf>> {
         let listed = self.look_at(at).args(["ls-files", "--cached", "-z"]).ok()?;
         Ok(records(&listed).map(call::path).collect())
     }
 
-    /// Takes what checks made out of an index in which everything is staged. What the last commit has stays in it, and so does what
-    /// was in the index before.
+    /// Removes what checks made from an index in which everything is staged. What the last commit has stays in it, and so
+    /// does what was in the index before.
     pub(super) fn unstage_made(
         &self,
         at: &Checkout,
@@ -147,7 +147,7 @@ fn listed(at: &Checkout) -> BTreeMap<PathBuf, Stamp> {
 fn stamp(path: &Path) -> Option<Stamp> {
     let meta = path.symlink_metadata().ok()?;
     let (mode, inode, size) = (meta.mode(), meta.ino(), meta.len());
-    // The time of the last change cannot be set by anybody.
+    // The time of the last status change cannot be set by any program.
     Some(format!("{}.{}.{mode}.{inode}.{size}", meta.ctime(), meta.ctime_nsec()))
 }
 

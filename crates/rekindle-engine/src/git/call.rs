@@ -1,5 +1,5 @@
-//! One call of the git program: a clean environment, limits of time and output, patience with locks that others hold.
-//! How a program is run within its limits is `process`'s; what is asked of git is the callers'.
+//! One call of the git program: a clean environment, limits of time and output, patience with locks that others hold. How a
+//! program is run within its limits is left to `process`; what git is asked is left to the callers.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -11,31 +11,31 @@ use rekindle_shim::clock;
 use super::{Error, Repo, Result, guard, stale};
 use crate::process::{self, Limits};
 
-/// For calls that look at or move a few refs and objects; only a hanging disk makes them longer.
+/// For calls that read or move a few refs and objects; only a hanging disk makes them longer.
 const QUICK_MS: u64 = 120_000;
 
-/// For calls that read or write every file of a checkout: slow disks and large repositories are no faults.
+/// For calls that read or write every file of a checkout: slow disks and large repositories are not errors.
 const LONG_MS: u64 = 1_800_000;
 
-/// Most of one answer that is held in memory: the listing of a very large repository fits.
+/// Largest output that is held in memory: the listing of a very large repository fits.
 const MOST_BYTES: usize = 256 * 1024 * 1024;
 
-/// Most of git's complaints that is kept.
+/// How much of git's error output is kept.
 const SAID_BYTES: usize = 16 * 1024;
 
-/// Most of a complaint that stands in an error text.
+/// How much of an error output goes into an error text.
 const TOLD_BYTES: usize = 600;
 
-/// Between two tries to get a lock that somebody else holds.
+/// Between two attempts to get a lock that another process holds.
 const LOCK_PAUSE_MS: u64 = 50;
 
-/// Locks of the dead that are taken away for one call: it needs no more than these.
+/// Stale locks that are removed for one call: it needs no more than these.
 const STALE_MAX: usize = 8;
 
 /// How long git itself waits for the lock of a ref, in one call.
 const REF_WAIT_MS: u64 = 5_000;
 
-/// What of git's own variables is the operator's choice and stays; every other one could point git elsewhere.
+/// Git's own variables that are the operator's choice and stay; every other one could point git elsewhere.
 const KEPT: &[&str] = &[
     "GIT_CONFIG_GLOBAL",
     "GIT_CONFIG_SYSTEM",
@@ -49,18 +49,18 @@ const KEPT: &[&str] = &[
 /// The same for calls over the network: how the operator reaches a remote.
 const KEPT_FOR_NETWORK: &[&str] = &["GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO", "GIT_PROXY_COMMAND"];
 
-/// The setting that keeps git off the network, and the ways to a remote that it may take when it is asked to.
+/// The setting that keeps git off the network, and the protocols that it may use when it is asked to.
 const NO_SSH: &str = "core.sshCommand";
 const PROTOCOLS: &str = "file:git:http:https:ssh";
 
-/// The name and address under which rekindle commits, and authors where the user has given none.
+/// The name under which rekindle commits, and the author's name if the user has configured none.
 pub(super) const NAME: &str = "rekindle";
 /// Its address, which nobody can own.
 pub(super) const EMAIL: &str = "rekindle@localhost";
 
-/// What git is told by configuration in every call, above all that a repository could say.
+/// Configuration that every call of git gets, overriding whatever a repository sets.
 const CONFIG: &[(&str, &str)] = &[
-    // Nothing that a repository names is run.
+    // No program that a repository names is run.
     ("core.hooksPath", "/dev/null"),
     ("core.fsmonitor", "false"),
     ("core.editor", ":"),
@@ -75,7 +75,7 @@ const CONFIG: &[(&str, &str)] = &[
     ("rerere.enabled", "false"),
     ("gc.auto", "0"),
     ("maintenance.auto", "false"),
-    // What a changed file is must not depend on a setting.
+    // What counts as a changed file must not depend on a setting.
     ("core.trustctime", "true"),
     ("core.checkStat", "default"),
     ("core.ignoreStat", "false"),
@@ -88,12 +88,12 @@ const CONFIG: &[(&str, &str)] = &[
     ("i18n.commitEncoding", "utf-8"),
     ("worktree.guessRemote", "false"),
     ("worktree.useRelativePaths", "false"),
-    // What a ref names is on disk before the ref is.
+    // The objects that a ref names are on disk before the ref is.
     ("core.fsync", "objects,reference"),
     ("core.fsyncMethod", "batch"),
 ];
 
-/// A call that is being put together.
+/// A call that is being built.
 #[derive(Debug)]
 pub(super) struct Call {
     dir: PathBuf,
@@ -107,7 +107,7 @@ pub(super) struct Call {
     guarded: Option<guard::Run>,
     patience_ms: u64,
     network: bool,
-    /// Whose locks may be taken away when they were left by the dead.
+    /// The repository whose stale locks may be removed.
     repo: Option<Repo>,
 }
 
@@ -116,7 +116,7 @@ pub(super) struct Answer {
     /// Its exit code; -1 when it was killed.
     pub code: i32,
     pub out: Vec<u8>,
-    /// What it complained about.
+    /// Its error output.
     pub err: String,
     what: String,
 }
@@ -159,14 +159,14 @@ impl Call {
         self
     }
 
-    /// What git reads from its standard input.
+    /// Sets git's standard input.
     pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.input = bytes.into();
         self
     }
 
-    /// For a call that reads or writes files of a checkout: it gets its time, and programs that the repository itself
-    /// names for that (filters, merge drivers) are not run.
+    /// For a call that reads or writes files of a checkout: it gets more time, and programs that the repository itself names
+    /// for that (filters, merge drivers) are not run.
     pub fn files(mut self) -> Self {
         self.limit_ms = LONG_MS;
         self.guarded = Some(guard::Run::Operators);
@@ -180,7 +180,7 @@ impl Call {
         self
     }
 
-    /// Another index than the checkout's own.
+    /// Uses another index than the checkout's own.
     pub fn index(self, index: &Path) -> Self {
         self.env("GIT_INDEX_FILE", index)
     }
@@ -190,21 +190,21 @@ impl Call {
         self
     }
 
-    /// Another limit of what it says.
+    /// Sets another limit for its output.
     #[cfg(test)]
     pub fn most(mut self, bytes: usize) -> Self {
         self.most = bytes;
         self
     }
 
-    /// Only the beginning of the answer is wanted.
+    /// Only the beginning of the output is wanted.
     pub fn beginning(mut self, bytes: usize) -> Self {
         self.most = bytes;
         self.cut = true;
         self
     }
 
-    /// The operator asked for a push or a fetch: git may use the network, as they have set it up.
+    /// The operator asked for a push or a fetch: git may use the network, as the operator has configured it.
     pub fn network(mut self) -> Self {
         self.network = true;
         self
@@ -216,13 +216,13 @@ impl Call {
         self
     }
 
-    /// A lock of this repository that is still there after all patience is looked at: one that was left by the dead goes.
+    /// If a lock of this repository is still there after all patience, it is inspected: a stale one is removed.
     pub fn judging(mut self, repo: &Repo) -> Self {
         self.repo = Some(repo.clone());
         self
     }
 
-    /// Runs it and takes any exit code as an answer. A lock that is held by others is waited for.
+    /// Runs it and accepts any exit code. Waits for a lock that others hold.
     pub fn run(mut self) -> Result<Answer> {
         if let Some(may_run) = self.guarded {
             let guards = guard::overrides(&self.dir, &self.environment, may_run)?;
@@ -243,7 +243,7 @@ impl Call {
                     let seconds = age_of(&path);
                     return Err(Error::Locked { path: path.to_string_lossy().into_owned(), seconds });
                 }
-                // Whatever was killed may have left several; each is watched for as long.
+                // A killed process may have left several; each is watched for as long.
                 (first, taken, give_up) = (None, taken + 1, clock::monotonic_ms() + self.patience_ms);
                 continue;
             }
@@ -257,7 +257,7 @@ impl Call {
         if answer.code == 0 { Ok(answer.out) } else { Err(answer.failed()) }
     }
 
-    /// Its answer of one line, without the newline.
+    /// Its output of one line, without the newline.
     pub fn line(self) -> Result<Vec<u8>> {
         let mut out = self.ok()?;
         while out.last() == Some(&b'\n') {
@@ -266,15 +266,15 @@ impl Call {
         Ok(out)
     }
 
-    /// The one object id that it answers with.
+    /// The one object id that it prints.
     pub fn id(self) -> Result<String> {
         let what = self.what();
         let line = String::from_utf8_lossy(&self.line()?).into_owned();
         if is_id(&line) { Ok(line) } else { Err(Error::Failed { what, said: format!("it answered {line:?}") }) }
     }
 
-    /// The one object id that it answers with, or nothing when it says there is none. A git that failed or was killed says
-    /// neither: taking that for "there is none" would make things again that are there.
+    /// The one object id that it prints, or `None` if it says that there is none. A git that failed or was killed says
+    /// neither: treating that as "there is none" would recreate things that exist.
     pub fn id_if_any(self) -> Result<Option<String>> {
         let answer = self.run()?;
         let line = String::from_utf8_lossy(&answer.out).trim_end().to_owned();
@@ -310,7 +310,7 @@ impl Call {
         }
         let config = CONFIG.iter().filter(|(key, _)| !self.network || *key != NO_SSH);
         let config = config.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-        // For the locks of refs git waits itself.
+        // Git itself waits for the locks of refs.
         let waits = ["core.filesRefLockTimeout", "core.packedRefsTimeout"];
         let waits = waits.map(|key| (key.to_owned(), self.patience_ms.min(REF_WAIT_MS).to_string()));
         let config: Vec<(String, String)> = config.chain(waits).chain(self.config.iter().cloned()).collect();
@@ -326,7 +326,7 @@ impl Call {
             .env("GIT_ASKPASS", "")
             .env("GIT_EDITOR", ":")
             .env("GIT_OPTIONAL_LOCKS", "0")
-            // Neither submodules nor objects that a partial clone left out are ever got over a network.
+            // Neither submodules nor objects that a partial clone left out are ever fetched over a network.
             .env("GIT_ALLOW_PROTOCOL", if self.network { PROTOCOLS } else { "file" })
             .env("GIT_NO_LAZY_FETCH", "1")
             .env("GIT_ADVICE", "0")
@@ -340,7 +340,7 @@ impl Call {
 
     fn once(&self) -> Result<Answer> {
         let (within_ms, out_max) = (self.limit_ms, self.most);
-        // What git leaves running by itself is the operator's choice, such as a daemon that watches files.
+        // What git itself leaves running is the operator's choice, such as a daemon that watches files.
         let limits = Limits { within_ms, out_max, err_max: Some(SAID_BYTES), ends_leftovers: false };
         let (code, out, err) = match process::run(&mut self.command(), &self.input, &limits) {
             Ok(done) => (done.status.code().unwrap_or(-1), done.out, done.err),
@@ -374,7 +374,7 @@ impl Answer {
         if let Some(path) = quoted.map(|(_, path)| path).or_else(|| config().map(|(path, _)| path)) {
             return Some(dir.join(format!("{path}.lock")));
         }
-        // Words differ from one git to the next: what names a lock file that is there was refused by it.
+        // Messages differ from one git to the next: if one names an existing lock file, that lock caused the refusal.
         let words = self.err.split(['\'', '"', ' ', '\n']).map(|word| word.trim_end_matches(['.', ':', ',', ';']));
         let there = |word: &str| Some(dir.join(word)).filter(|path| word.ends_with(".lock") && path.exists());
         words.filter(|_| !self.err.contains("No such file")).find_map(there)
@@ -388,7 +388,7 @@ pub(super) fn age_of(path: &Path) -> Option<u64> {
     Some((clock::wall_ms() / 1000).saturating_sub(written))
 }
 
-/// Whether a text is a whole object id, of either kind that git has.
+/// Whether a text is a full object id, of either hash algorithm that git has.
 pub(super) fn is_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
@@ -397,12 +397,12 @@ pub(super) fn path(bytes: &[u8]) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes.to_vec()))
 }
 
-/// The parts of an answer that are divided by zero bytes.
+/// The parts of an output that are separated by zero bytes.
 pub(super) fn records(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes.split(|b| *b == 0).filter(|record| !record.is_empty())
 }
 
-/// Asks git something about a directory, for people to read: the beginning of the answer, or nothing when git has none.
+/// Asks git something about a directory, for people to read: the beginning of the output, or `None` if git has none.
 pub fn ask(dir: &Path, arguments: &[&str], bytes: usize) -> Option<String> {
     ask_within(dir, arguments, bytes, LONG_MS)
 }

@@ -1,8 +1,8 @@
-//! Declared artifacts that git ignores. A task promised them and its checks have seen them, so they are taken into snapshots
-//! and merges all the same; a worktree is not removed while it holds one that could not be taken.
+//! Declared artifacts that git ignores. A task promised them and its checks have seen them, so they are included in
+//! snapshots and merges all the same; a worktree is not removed while it contains one that could not be included.
 //!
-//! What is declared for a workspace is kept beside its git directory too: a later coordinator, or another run that finds the
-//! worktree, must not lose what it cannot know of.
+//! What is declared for a workspace is also kept beside its git directory: a later coordinator, or another run that finds
+//! the worktree, must not lose what it cannot know about.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -15,17 +15,17 @@ use super::call::{self, records};
 use super::salvage::plain;
 use super::{Checkout, Error, Left, Repo, Result, Work, held};
 
-/// Ignored files that are taken for the declared artifacts of one workspace. A build's results fit; a folder of downloaded
-/// packages does not, and a repository never gets rid of it again.
+/// Ignored files that are included as declared artifacts of one workspace. A build's results fit; a folder of downloaded
+/// packages does not, and a repository would never get rid of it again.
 const FILES_MAX: usize = 10_000;
 
 /// The same in bytes: git keeps and compresses every one of them.
 const BYTES_MAX: u64 = 256 * 1024 * 1024;
 
-/// Links followed from one declared path to its file, as the system itself does.
+/// Links followed from one declared path to its file, the same number as in the system itself.
 const LINKS_MAX: usize = 40;
 
-/// Files of declared artifacts that are named one by one when they could not be taken.
+/// Files of declared artifacts that are named one by one if they could not be included.
 const NAMED_MAX: usize = 20;
 
 /// What is declared for a worktree, in its git directory: paths that end with a zero byte.
@@ -35,20 +35,20 @@ const LIST: &str = "rekindle-artifacts";
 #[derive(Clone, Copy)]
 pub(super) struct Staging<'a> {
     pub at: &'a Checkout,
-    /// An index of our own; none means the checkout's.
+    /// An index of our own; `None` means the checkout's.
     pub index: Option<&'a Path>,
     /// Bytes as they are on disk, without filters.
     pub raw: bool,
 }
 
 impl Work {
-    /// Says which paths, as in the plan, the tasks of a workspace promise. It counts from now on. Fails when the name
-    /// cannot be a workspace's.
+    /// Sets which paths, as in the plan, the tasks of a workspace promise. It counts from now on. Fails if the name is not
+    /// valid for a workspace.
     pub fn declare(&self, key: &str, artifacts: &[String]) -> Result<()> {
         super::names::check(key)?;
         let paths: BTreeSet<PathBuf> = artifacts.iter().filter_map(|path| self.repo.declared_path(path)).collect();
         let (mut known, name) = (held(&self.repo.locks.declared), format!("{}/{key}", self.run));
-        // One for every task of the plan that promises something, until its workspace goes.
+        // One entry for every task of the plan that promises something, until its workspace is removed.
         match paths.is_empty() {
             true => known.remove(&name),
             false => known.insert(name, paths),
@@ -75,7 +75,7 @@ impl Work {
 }
 
 impl Repo {
-    /// A path of the plan from the top of the checkout; none for one that leads out, or that is the whole project.
+    /// A path of the plan from the top of the checkout; `None` if it leads out, or is the whole project.
     fn declared_path(&self, path: &str) -> Option<PathBuf> {
         let inside = plain(&self.prefix.join(path))?;
         (inside != self.prefix.as_os_str()).then(|| PathBuf::from(inside))
@@ -89,10 +89,10 @@ impl Repo {
         let mut folder = inside.clone().into_os_string();
         folder.push("/");
         let asked = [inside.as_os_str(), &folder];
-        // A pattern such as `dist/` matches what is named as a folder only.
+        // A pattern such as `dist/` matches only what is named as a folder.
         let ask =
             |name: &OsStr| self.call().args(["--no-literal-pathspecs", "check-ignore", "-q", "--"]).arg(name).yes();
-        // What lies behind a link or in a submodule cannot be asked about; it is found out when it is taken.
+        // Git cannot answer for paths behind a link or in a submodule; that is found out when they are staged.
         Ok(asked.iter().any(|name| ask(name).unwrap_or(false)))
     }
 
@@ -105,7 +105,7 @@ impl Repo {
             let own = || ignored.iter().filter(|file| file.starts_with(artifact));
             let size = |file: &PathBuf| at.dir.join(file).symlink_metadata().map_or(0, |meta| meta.len());
             let (count, size) = (own().count(), own().map(size).sum::<u64>());
-            // Whole or not at all: half a folder would look like all of it.
+            // Whole or not at all: half a folder would look like the complete one.
             if files + count > FILES_MAX || bytes + size > BYTES_MAX {
                 left.push(Left::of(artifact, "is a declared artifact that git ignores, and too large to keep there"));
                 continue;
@@ -127,7 +127,7 @@ impl Repo {
         Ok(left)
     }
 
-    /// Declared artifacts that are on disk and, in whole or in part, neither in an index nor in a repository inside.
+    /// Declared artifacts that are on disk and, in whole or in part, neither in an index nor in a nested repository.
     pub(super) fn untaken(&self, stage: &Staging<'_>, declared: &BTreeSet<PathBuf>) -> Result<Vec<Left>> {
         let at = stage.at;
         let (real, mut untaken) = self.ignored(stage, declared)?;
@@ -144,8 +144,8 @@ impl Repo {
         Ok(untaken.iter().take(NAMED_MAX).map(|path| Left::of(path, why)).collect())
     }
 
-    /// What declared paths are in the end, and the ignored files below them, as far as they are not in an index. A repository
-    /// inside ends with a slash.
+    /// What declared paths finally resolve to, and the ignored files below them, as far as they are not in an index. The
+    /// path of a nested repository ends with a slash.
     fn ignored(&self, stage: &Staging<'_>, declared: &BTreeSet<PathBuf>) -> Result<(BTreeSet<PathBuf>, Vec<PathBuf>)> {
         let Staging { at, index, raw } = *stage;
         let real: BTreeSet<PathBuf> = declared.iter().flat_map(|path| behind_links(&at.dir, path)).collect();
@@ -159,8 +159,8 @@ impl Repo {
     }
 }
 
-/// The links on the way to a path and what it is in the end, as far as they are inside of `top`: a worktree that goes takes
-/// all of these with it.
+/// The links on the way to a path and what it finally resolves to, as far as they are inside `top`: removing the worktree
+/// removes all of these.
 fn behind_links(top: &Path, path: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut path = path.to_owned();

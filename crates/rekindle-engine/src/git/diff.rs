@@ -1,5 +1,5 @@
-//! What a task's work changes, for people to read. It only looks: nothing is written, no filter or driver of the repository is
-//! run, and a worktree that an agent is at stays as it is.
+//! What a task's work changes, for people to read. It only reads: nothing is written, no filter or driver of the repository
+//! is run, and a worktree that an agent is working in stays as it is.
 
 use super::call::{self, records};
 use super::names;
@@ -14,7 +14,7 @@ const NEW_FILES_MAX: usize = 500;
 /// New files whose content is shown: each costs a call.
 const NEW_FILES_SHOWN: usize = 50;
 
-/// How changes are spelled, whatever the user's settings say.
+/// The format of changes, whatever the user's settings say.
 const FORM: [&str; 8] = [
     "--patch",
     "--find-renames",
@@ -30,7 +30,7 @@ const FORM: [&str; 8] = [
 pub enum ChangesIn {
     /// In the commit that was merged.
     Merged,
-    /// In a worktree that is still there.
+    /// In a worktree that still exists.
     Worktree,
     Snapshot,
 }
@@ -42,12 +42,12 @@ pub struct Changes {
     pub patch: String,
     /// Whether it is only the beginning.
     pub cut: bool,
-    /// New files that git does not know yet, where a worktree was looked at; the content of the first ones is in the patch.
+    /// New files that git does not track yet, if a worktree was inspected; the content of the first ones is in the patch.
     pub new_files: Vec<String>,
 }
 
 impl Work {
-    /// What the work of a key changes: what was merged, else what stands in its worktree, else its newest snapshot.
+    /// What the work of a key changes: what was merged, else what is in its worktree, else its newest snapshot.
     pub fn changes(&self, key: &str, merged: Option<&str>, most: usize) -> Result<Option<Changes>> {
         if let Some(commit) = merged.filter(|commit| call::is_id(commit)) {
             let before = match self.repo.commit(&format!("{commit}^1"))? {
@@ -65,7 +65,7 @@ impl Work {
             let others = others.args(["ls-files", "--others", "--exclude-standard", "-z"]).ok()?;
             let mut new_files = Vec::new();
             for name in records(&others).take(NEW_FILES_MAX) {
-                // Nearly all that agents make is new: it is shown as what it will be once git knows it.
+                // Nearly everything that agents make is new: it is shown as the change that it will be once git tracks it.
                 let shown = new_files.len() < NEW_FILES_SHOWN && patch.len() < most;
                 if shown {
                     let (text, more) = self.new_file(&standing, name, most - patch.len())?;
@@ -79,7 +79,7 @@ impl Work {
         self.snapshot_changes(key, most)
     }
 
-    /// A file that git does not know yet, as a change. Links are not followed: git shows where they lead.
+    /// A file that git does not track yet, as a change. Links are not followed: git shows their targets.
     fn new_file(&self, standing: &std::path::Path, name: &[u8], most: usize) -> Result<(String, bool)> {
         let call = self.repo.call_in(standing).files().limit(LOOK_MS).args(["diff", "--no-index"]).args(FORM);
         let call = call.args(["--", "/dev/null"]).arg(call::path(name));
@@ -93,7 +93,8 @@ impl Work {
         let taken = self.repo.snapshots(Some(key))?;
         let mut own = taken.iter().filter(|found| found.run == self.run);
         let start = own.find(|found| found.label.starts_with("start")).map(|found| found.commit.clone());
-        // A workspace of its own began with a known commit; in the user's checkout only what the first attempt found tells.
+        // A workspace of its own started from a known commit; in the user's checkout only what the first attempt found is
+        // known.
         let before = match self.base(key).or(start).filter(|before| *before != last) {
             Some(before) => before,
             None => match self.repo.commit(&format!("{last}^1"))? {
@@ -113,7 +114,7 @@ impl Repo {
     }
 }
 
-/// The beginning of an answer, cut between two lines.
+/// The beginning of an output, cut between two lines.
 fn bounded(call: call::Call, most: usize) -> Result<(String, bool)> {
     let out = call.config("core.quotePath", "false").beginning(most).ok()?;
     Ok(whole_lines(&out, most))

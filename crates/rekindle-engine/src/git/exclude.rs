@@ -1,5 +1,5 @@
-//! Which files git does not see, for files of ours that belong to one person: whether git tracks or ignores one already, and
-//! where a line that makes it ignore one has to stand. The line is written by whoever wants it.
+//! Which files git does not see, for files of ours that belong to one person: whether git already tracks or ignores one, and
+//! where a line that makes it ignore one belongs. Writing the line is left to the caller.
 
 use std::path::{Path, PathBuf};
 
@@ -22,11 +22,11 @@ impl Repo {
     /// Whether git ignores a file of the project, named from its directory, that it does not track.
     pub fn ignores(&self, file: &Path) -> Result<bool> {
         let dir = self.project_in(&self.top);
-        // This command knows no literal pathspecs, and the names that are asked about hold no magic.
+        // This command does not support literal pathspecs, and the names that are asked about contain no magic.
         Call::new(&dir).args(["--no-literal-pathspecs", "check-ignore", "-q", "--"]).arg(file).yes()
     }
 
-    /// The pattern that matches one file of the project and no other; nothing where its name is no text.
+    /// The pattern that matches one file of the project and no other; `None` if its name is not UTF-8.
     pub fn pattern(&self, file: &Path) -> Option<String> {
         let path = self.prefix.join(file);
         let mut pattern = "/".to_owned();

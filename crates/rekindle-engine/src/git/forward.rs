@@ -1,5 +1,5 @@
-//! A person's checkout moves forward to a commit. Git moves the branch only after it has written all files; whatever stops it before
-//! that is put back (`put_back`), at once or by the next landing.
+//! Moves a person's checkout forward to a commit. Git moves the branch only after it has written all files; if anything
+//! stops it before that, the files are put back (`put_back`), at once or by the next landing.
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
@@ -15,7 +15,7 @@ pub(super) const CHECKOUT_MS: u64 = 1_800_000;
 /// Files that an error names.
 pub(super) const NAMED_MAX: usize = 20;
 
-/// What a file takes of a disk is counted in these.
+/// Disk usage of a file is counted in these blocks.
 const BLOCK_BYTES: u64 = 4096;
 
 /// Reverts of reverts that are followed.
@@ -26,8 +26,8 @@ const SPARE_BYTES: u64 = 256 * 1024;
 const SPARE_FILES: u64 = 16;
 
 impl Work {
-    /// Puts right what a landing left that was cut short: a branch that has moved gets its files, one that has not gets its old ones
-    /// back. Says whether there was one. Fails when another landing is under way, or the disk fails again.
+    /// Repairs what an interrupted landing left: a branch that has moved gets its files, one that has not gets its old ones
+    /// back. Returns whether there was one. Fails if another landing is in progress, or the disk fails again.
     pub fn settle_landing(&self) -> Result<bool> {
         if !self.repo.has_journal() {
             return Ok(false);
@@ -36,7 +36,7 @@ impl Work {
         self.repo.settle()
     }
 
-    /// The commit on a branch that took a landed commit back, unless it was taken back itself.
+    /// The commit on a branch that reverted a landed commit, unless it was reverted itself.
     pub fn reverted_by(&self, into: &str, landed: &str) -> Result<Option<String>> {
         let target = self.repo.branch_commit(into)?;
         let mut reverts = Vec::new();
@@ -55,16 +55,16 @@ impl Work {
         Ok(if reverts.len() % 2 == 1 { reverts.pop() } else { None })
     }
 
-    /// Whether a landing is under way or was cut short.
+    /// Whether a landing is in progress or was interrupted.
     pub fn landing_is_open(&self) -> bool {
         self.repo.has_journal()
     }
 }
 
 impl Repo {
-    /// Moves a checkout forward to a commit, with its files. False when it stands elsewhere.
+    /// Moves a checkout forward to a commit, with its files. Returns false if the checkout is at another commit.
     pub(super) fn forward(&self, at: &Path, ready: &Ready) -> Result<bool> {
-        // Git has it too: a git that outlives this process is waited for.
+        // Git holds the lock too, so that a git that outlives this process is waited for.
         let _alone = self.landing_lock()?;
         self.settle()?;
         let head = self.head_of(at)?;
@@ -75,11 +75,11 @@ impl Repo {
         let changes = self.changes(&ready.target, &ready.commit)?;
         self.require_room(at, &changes)?;
         let journal = self.open_journal(Journal::new(at, &ready.target, &ready.commit, &changes))?;
-        // The person asked for it, as for a `git merge` of their own: filters of the repository belong to its files.
+        // The person asked for it, as for a `git merge` of their own, so the repository's filters apply to its files.
         let options =
             ["merge", "--ff-only", "--no-squash", "--no-verify-signatures", "--no-overwrite-ignore", "--quiet"];
         let merged = self.call_in(at).limit(CHECKOUT_MS).args(options).arg(&ready.commit).run();
-        // Where the branch stands decides, and not what git said about it.
+        // The branch's position decides, not what git said about it.
         if self.head_of(at)? == ready.commit {
             self.finish(journal)?;
             return Ok(true);
@@ -89,9 +89,9 @@ impl Repo {
         Err(failed)
     }
 
-    /// The files are on disk before it is forgotten how to put them back.
+    /// The files are on disk before the means to put them back is deleted.
     fn finish(&self, journal: Journaled) -> Result<()> {
-        // What the branch has is landed, whatever the disk says afterwards: the next landing looks at the files again.
+        // What is on the branch has landed, whatever the disk reports afterwards: the next landing checks the files again.
         if self.sync_to_disk().is_ok() {
             journal.close()?;
         }
@@ -122,7 +122,7 @@ impl Repo {
         Ok(fields.chunks_exact(2).filter_map(|pair| Change::read(pair[0], pair[1])).collect())
     }
 
-    /// Refuses what the disk has no room for before a file is touched.
+    /// Fails before a file is touched if the disk has no room.
     fn require_room(&self, at: &Path, changes: &[Change]) -> Result<()> {
         let ids: BTreeSet<&str> =
             changes.iter().flat_map(|change| [change.before(), change.after()]).flatten().collect();
@@ -138,7 +138,7 @@ impl Repo {
             let bytes = id.and_then(|id| sizes.get(id)).copied().unwrap_or(0);
             bytes.div_ceil(BLOCK_BYTES) * BLOCK_BYTES
         };
-        // A file makes room for its new content itself, so only what grows is counted.
+        // A file's new content replaces the old one, so only growth is counted.
         let grows =
             changes.iter().map(|change| blocks(change.after()).saturating_sub(blocks(change.before()))).sum::<u64>();
         let index = self.call_in(at).args(["rev-parse", "--path-format=absolute", "--git-path", "index"]).line()?;

@@ -1,7 +1,7 @@
-//! Which programs the repository itself would have git run on files, and how each is kept from running.
+//! Which programs the repository itself would make git run on files, and how each is kept from running.
 //!
-//! A filter or merge driver of the operator's own or the machine's configuration is used: it is the operator's word, and
-//! large-file storage works by it. One of the repository's configuration is not: an agent can write there.
+//! A filter or merge driver from the operator's own or the machine's configuration is used: the operator decided on it, and
+//! large-file storage needs it. One from the repository's configuration is not used: an agent can write there.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -20,14 +20,14 @@ pub(super) enum Run {
     Nothing,
 }
 
-/// What to set so that nothing else is run.
+/// The settings that keep everything else from running.
 pub(super) fn overrides(
     dir: &Path,
     environment: &[(OsString, OsString)],
     may_run: Run,
 ) -> Result<Vec<(String, String)>> {
     let mut call = Call::new(dir).args(["config", "--list", "--show-scope", "--includes", "-z"]);
-    // Which configuration is meant depends on which repository is.
+    // Which configuration applies depends on the repository.
     for (name, value) in environment.iter().filter(|(name, _)| name == "GIT_DIR") {
         call = call.env(&name.to_string_lossy(), value);
     }

@@ -1,5 +1,5 @@
-//! Indexes that nobody else sees, and putting everything on disk into one: the bytes as they are, whatever attributes,
-//! filters and marks in the real index say.
+//! Private indexes, and adding everything on disk to one: the bytes as they are, whatever attributes, filters and marks in
+//! the real index say.
 
 use std::fs::File;
 use std::io;
@@ -8,20 +8,20 @@ use std::path::{Path, PathBuf};
 use super::call::{self, Call, records};
 use super::{Checkout, Error, Left, Repo, Result};
 
-/// Tries to take in a file that changes while it is read.
+/// Attempts to read a file that changes while it is read.
 const TRIES: u32 = 3;
 
-/// What staging has to leave open.
+/// What staging could not complete.
 #[derive(Debug, Default)]
 pub(super) struct Staged {
     /// Files that could not be read.
     pub left: Vec<Left>,
-    /// Repositories inside this one, which git does not look into.
+    /// Repositories inside this one, which git does not enter.
     pub nested: Vec<PathBuf>,
 }
 
 impl Repo {
-    /// An index of our own that holds what the checkout's index holds, or its HEAD where that cannot be read.
+    /// An index of our own with the contents of the checkout's index, or of its HEAD if the index cannot be read.
     pub(super) fn private_index(&self, at: &Checkout, head: Option<&str>, name: &str) -> Result<PathBuf> {
         let index = self.private(name)?;
         let real = at.git_dir.join("index");
@@ -37,12 +37,12 @@ impl Repo {
         Ok(index)
     }
 
-    /// Whether a worktree has lost its git directory, so that the repository's own stands in for it.
+    /// Whether a worktree has lost its git directory, so that the repository's own is used instead.
     pub(super) fn is_lost(&self, at: &Checkout) -> bool {
         at.git_dir == self.common && at.dir != self.top
     }
 
-    /// Removes the marks by which an entry says not to look at its file.
+    /// Removes the marks that tell git not to check an entry's file.
     fn clear_marks(&self, at: &Checkout, index: &Path) -> Result<()> {
         let listed = self.look_at(at).index(index).args(["ls-files", "-v", "-z"]).ok()?;
         let (mut assumed, mut skipped) = (Vec::new(), Vec::new());
@@ -67,7 +67,7 @@ impl Repo {
         Ok(())
     }
 
-    /// Puts everything on disk that is not ignored into an index; `raw` takes bytes as they are.
+    /// Adds everything on disk that is not ignored to an index; `raw` takes bytes as they are.
     pub(super) fn stage(&self, at: &Checkout, index: Option<&Path>, raw: bool) -> Result<Staged> {
         let mut staged = Staged::default();
         let mut complete = false;
@@ -107,7 +107,7 @@ impl Repo {
         })
     }
 
-    /// A call that converts no line ends, encodings or keywords between files and objects.
+    /// A call that does not convert line endings, encodings or keywords between files and objects.
     pub(super) fn raw(&self, call: Call) -> Result<Call> {
         let nothing = self.empty_tree()?;
         let call = call.config("core.autocrlf", "false").config("core.attributesFile", "/dev/null");
@@ -123,8 +123,8 @@ impl Repo {
     }
 }
 
-/// Copies an index together with its time, by which git knows which files may have changed in the instant that it was
-/// written. False when there is none.
+/// Copies an index together with its modification time, from which git knows which files may have changed in the instant
+/// that it was written. Returns false if there is none.
 fn copy_with_time(from: &Path, to: &Path) -> io::Result<bool> {
     let source = match File::open(from) {
         Ok(source) => source,
@@ -138,7 +138,7 @@ fn copy_with_time(from: &Path, to: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Directories that git says it could not look into: it takes them for empty.
+/// Directories that git says it could not open: it treats them as empty.
 pub(super) fn unopened(said: &str) -> Vec<Left> {
     let named = said.lines().filter_map(|line| line.split_once("could not open directory '")?.1.split_once("':"));
     named.map(|(path, _)| Left::unread(path.as_bytes())).collect()

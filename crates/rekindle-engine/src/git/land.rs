@@ -1,5 +1,6 @@
-//! Landing: the result of a run comes into a branch of the person's own. What will be landed is made first, as a commit that no branch
-//! names; then one move names it. The person's checkout is touched only by that move, only when it is clean, and only forward.
+//! Landing: brings the result of a run into a branch of the person's own. What will be landed is made first, as a commit
+//! that no branch names; then one move names it. The person's checkout is touched only by that move, only if it is clean,
+//! and only forward.
 
 use std::path::{Path, PathBuf};
 
@@ -13,34 +14,34 @@ use super::{Checkout, Error, Repo, Result, Work};
 /// The trailer by which a squashed result is recognised.
 const TRAILER: &str = "Rekindle-Landed";
 
-/// The name of a trial's checkout, with the process that tries.
+/// The name of a trial's checkout, followed by the id of the process that tries.
 const TRIAL: &str = "landing-";
 
-/// In which form the commits of a run come into a branch.
+/// The form in which the commits of a run get into a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// As they are where the branch has not moved, with a merge commit where it has.
+    /// Unchanged if the branch has not moved, with a merge commit if it has.
     Plain,
     /// With a merge commit.
     Merge,
     /// As one commit.
     Squash,
-    /// Each for itself, on top of the branch.
+    /// One by one, on top of the branch.
     Rebase,
 }
 
 /// What can be landed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Prepared {
-    /// The branch has it.
+    /// The branch already contains it.
     Already,
     /// The run has changed nothing.
     Nothing,
-    /// The branch and the result contradict each other.
+    /// The branch and the result conflict.
     Conflict {
         files: Vec<String>,
     },
-    /// Its commits one by one are not all of it: a merge holds changes of its own.
+    /// Its commits one by one do not give the whole result: a merge contains changes of its own.
     Incomplete,
     Ready(Ready),
 }
@@ -48,7 +49,7 @@ pub enum Prepared {
 /// A commit that holds the branch and the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ready {
-    /// The branch's commit that it stands on.
+    /// The branch's commit that it is based on.
     pub target: String,
     /// The run's newest commit.
     pub tip: String,
@@ -71,7 +72,7 @@ pub struct Counted {
 }
 
 impl Work {
-    /// Counts the result from `base`, or from where it left HEAD.
+    /// Counts the result from `base`, or from where it diverged from HEAD.
     pub fn counted(&self, base: Option<&str>) -> Result<Counted> {
         let tip = self.tip(None, &mut Vec::new())?;
         let (base, head) = (self.base_of_run(base, &tip)?, self.repo.commit("HEAD")?);
@@ -98,7 +99,7 @@ impl Work {
         self.repo.patch(&base, &tip, most)
     }
 
-    /// The commit that a run began with; where none was recorded, the last that it shares with HEAD.
+    /// The commit that a run started from; if none was recorded, the last one that it shares with HEAD.
     pub(super) fn base_of_run(&self, base: Option<&str>, tip: &str) -> Result<Option<String>> {
         if let Some(base) = base.map(|base| self.repo.commit(base)).transpose()?.flatten() {
             return Ok(Some(base));
@@ -109,8 +110,8 @@ impl Work {
         }
     }
 
-    /// Makes what is to be landed in a branch. Nothing of the person's changes. Fails when there is no such branch, or git fails.
-    /// `base` is where the run began, `since` what of it was landed before.
+    /// Prepares what will be landed in a branch. Nothing of the person's changes. Fails if there is no such branch, or git
+    /// fails. `base` is where the run started, `since` the part of it that was landed before.
     pub fn prepare_landing(
         &self,
         into: &str,
@@ -130,7 +131,7 @@ impl Work {
         if self.is_squashed_in(&target, &tip)? {
             return Ok(Prepared::Already);
         }
-        // What was landed as other commits is no difference: it is merged from where it was landed.
+        // What was landed as other commits is not a difference: it is merged from where it was landed.
         let merged = self.repo.merged_tree(&target, &tip, since)?;
         if merged.as_ref().is_ok_and(|tree| self.repo.tree(&target).is_ok_and(|own| own == *tree)) {
             return Ok(Prepared::Already);
@@ -146,7 +147,7 @@ impl Work {
         };
         if form == Form::Rebase {
             return Ok(match self.rebased(&target, &tip, since)? {
-                // What somebody did in a merge belongs to no commit of its own, and a rebase leaves it out.
+                // Changes made in a merge belong to no commit of their own, and a rebase leaves them out.
                 Ok(commit) if self.repo.tree(&commit)? != tree => Prepared::Incomplete,
                 Ok(commit) => ready(commit),
                 Err(files) => Prepared::Conflict { files },
@@ -165,7 +166,7 @@ impl Work {
         Ok(!call.args(["--fixed-strings", "--grep", &wanted, &range, "--"]).ok()?.is_empty())
     }
 
-    /// The commits of a result one after the other on top of a branch, or the files that contradict it.
+    /// The commits of a result one after the other on top of a branch, or the files that conflict with it.
     fn rebased(
         &self,
         target: &str,
@@ -185,7 +186,7 @@ impl Work {
         if files.is_empty() { Err(answer.failed()) } else { Ok(Err(files)) }
     }
 
-    /// A checkout of a commit, to try something in; it goes when it is dropped.
+    /// A checkout of a commit, to try something in; it is removed when dropped.
     pub fn trial(&self, commit: &str) -> Result<Trial<'_>> {
         self.sweep_trials();
         self.repo.trial(&self.state.join(format!("{TRIAL}{}", std::process::id())), commit)
@@ -210,9 +211,9 @@ impl Work {
         }
     }
 
-    /// Moves the branch to what was prepared. False when the branch has moved meanwhile: then it has to be prepared again. Fails when
-    /// the branch is checked out somewhere with changes, or git or the disk fails; then nothing has changed, or the error names the
-    /// files that the next landing puts back.
+    /// Moves the branch to what was prepared. Returns false if the branch has moved meanwhile: then it has to be prepared
+    /// again. Fails if the branch is checked out somewhere with changes, or git or the disk fails; then nothing has changed,
+    /// or the error names the files that the next landing puts back.
     pub fn land(&self, into: &str, ready: &Ready) -> Result<bool> {
         self.repo.sync_to_disk()?;
         let name = format!("{HEADS}{into}");
@@ -220,14 +221,14 @@ impl Work {
             None => self.repo.transact(&[Move::From(&name, &ready.commit, &ready.target)])? == Moved::Yes,
             Some(at) => self.repo.forward(&at, ready)?,
         };
-        // What the branch has is landed, whatever the disk says afterwards: giving the order again finds it there.
+        // What is on the branch has landed, whatever the disk reports afterwards: repeating the order finds it there.
         let _said_by_the_disk = self.repo.sync_to_disk();
         Ok(landed)
     }
 }
 
 impl Repo {
-    /// A checkout of a commit at a place of its own. What a killed process left there goes.
+    /// A checkout of a commit at a given path. Anything that a killed process left there is removed.
     pub fn trial(&self, place: &Path, commit: &str) -> Result<Trial<'_>> {
         self.forget_worktree(place)?;
         let add = ["worktree", "add", "--quiet", "--force", "--detach"];
@@ -245,8 +246,8 @@ impl Repo {
         }
     }
 
-    /// The tree that holds two commits, or the files in which they contradict each other.
-    /// They are merged from `since`, where one of them has that as other commits.
+    /// The tree that contains two commits, or the files in which they conflict. They are merged from `since`, if one of them
+    /// contains that as other commits.
     pub(super) fn merged_tree(
         &self,
         ours: &str,
@@ -273,9 +274,10 @@ impl Repo {
         }
     }
 
-    /// Removes a worktree of ours with what it holds. Nobody else's is pruned: one on a disk that is away is not gone.
+    /// Removes a worktree of ours with its contents. Worktrees of others are not pruned: one on a disk that is not mounted
+    /// is not gone.
     fn forget_worktree(&self, dir: &Path) -> Result<()> {
-        // Fails where there is none, and that is what is wanted.
+        // Fails if there is none, which is the desired state.
         let _was_none = self.call().args(["worktree", "remove", "--force", "--force"]).arg(dir).run()?;
         match std::fs::remove_dir_all(dir) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(dir, error)),
@@ -283,7 +285,7 @@ impl Repo {
         }
     }
 
-    /// Whether anything was ever committed on what is checked out.
+    /// Whether the checked-out branch has any commit.
     pub fn has_commits(&self) -> Result<bool> {
         Ok(self.commit("HEAD")?.is_some())
     }
@@ -313,7 +315,7 @@ pub struct Trial<'a> {
 
 impl Drop for Trial<'_> {
     fn drop(&mut self) {
-        // What stays is removed by the next one.
+        // What is left is removed by the next trial.
         let _ = self.repo.forget_worktree(&self.at.dir);
     }
 }

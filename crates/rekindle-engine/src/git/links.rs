@@ -1,4 +1,4 @@
-//! How a worktree and its git directory find each other, in what state that is, and mending it without touching a file of
+//! How a worktree and its git directory find each other, the state of that link, and repairing it without touching a file of
 //! the worktree.
 
 use std::io::ErrorKind;
@@ -11,21 +11,21 @@ use super::{Error, Result, Work, call, held};
 use crate::durable;
 use crate::save::move_if_there;
 
-/// What says that a worktree was made completely, and by which run; it lies in the worktree's git directory.
+/// Marks a worktree as completely made, and by which run; it is in the worktree's git directory.
 const MARKER: &str = "rekindle";
 
-/// Things set aside under one name that are told apart by a number.
+/// Things set aside under one name that are distinguished by a number.
 const ASIDE_MAX: u32 = 10_000;
 
-/// The state of a worktree's two ends.
+/// The state of the link between a worktree and its git directory.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Link {
     Missing,
-    /// A directory with nothing in it but perhaps a `.git` that leads nowhere.
+    /// A directory with nothing in it except perhaps a `.git` that points nowhere.
     Empty,
     /// Both ends name each other; this is the git directory.
     Healthy(PathBuf),
-    /// A directory with files, and no way from it to a git directory of this repository.
+    /// A directory with files, and no link from it to a git directory of this repository.
     Broken,
 }
 
@@ -67,12 +67,12 @@ impl Work {
         (git_dir.parent() == Some(&ours) && shared == self.repo.common && same && whole).then_some(git_dir)
     }
 
-    /// Gives files that have lost their git directory a new one on the workspace's branch. No file is touched; what differs
-    /// from the branch shows as changes.
+    /// Gives files that have lost their git directory a new one on the workspace's branch. No file is touched; differences
+    /// from the branch show as changes.
     pub(super) fn relink(&self, key: &str) -> Result<PathBuf> {
         let path = self.path(key);
         self.set_git_aside(key)?;
-        // Where only the paths have changed (the project was moved), git mends both ends itself.
+        // If only the paths have changed (the project was moved), git repairs both ends itself.
         let _mended = self.repo.call().args(["worktree", "repair"]).arg(&path).run()?;
         if let Some(git_dir) = self.git_dir_of(&path) {
             return Ok(git_dir);
@@ -88,7 +88,7 @@ impl Work {
         self.git_dir_of(&path).ok_or(Error::InTheWay(path))
     }
 
-    /// Makes a worktree without files on the workspace's branch, or off it where somebody else is on it.
+    /// Makes a worktree without files on the workspace's branch, or detached from it if it is checked out elsewhere.
     pub(super) fn register(&self, key: &str, path: &Path) -> Result<()> {
         let branch = super::names::work_branch(&self.run, key);
         let tip = self.repo.commit(&branch)?.ok_or_else(|| Error::Gone(branch.clone()))?;
@@ -110,7 +110,7 @@ impl Work {
         }
     }
 
-    /// Moves something of a workspace to where nothing looks and nothing deletes.
+    /// Moves something of a workspace to where nothing reads or deletes it.
     pub(super) fn set_aside(&self, path: &Path, name: &str) -> Result<PathBuf> {
         let aside = self.state.join("aside");
         std::fs::create_dir_all(&aside).map_err(|e| Error::io(&aside, e))?;
@@ -124,20 +124,21 @@ impl Work {
         Err(Error::InTheWay(aside))
     }
 
-    /// Moves a whole worktree to where nothing looks and nothing deletes; it stays a worktree.
+    /// Moves a whole worktree to where nothing reads or deletes it; it stays a worktree.
     pub(super) fn move_aside(&self, key: &str) -> Result<PathBuf> {
         let path = self.path(key);
         let git_dir = self.git_dir_of(&path);
         let aside = self.set_aside(&path, key)?;
         if let Some(git_dir) = git_dir {
-            // Else the registration would seem to be of a directory that is gone, and be taken away with all it holds.
+            // Otherwise the registration would seem to belong to a missing directory, and would be removed with everything
+            // in it.
             save_back_link(&git_dir, &aside)?;
         }
         Ok(aside)
     }
 
-    /// Says, on disk, that the files of a worktree are about to be written. Nobody works in it until they all are: what a power
-    /// cut leaves of them must not be taken for an agent's changes.
+    /// Records on disk that the files of a worktree are about to be written. Nobody works in it until they all are: files
+    /// that a power cut leaves incomplete must not be mistaken for an agent's changes.
     pub(super) fn begin_making(&self, key: &str) -> Result<()> {
         let worktrees = self.worktrees();
         atomic::save(&worktrees, &making(key), b"").map_err(|e| Error::io(&worktrees, e))
@@ -159,12 +160,12 @@ impl Work {
         self.worktrees().join(making(key)).symlink_metadata().is_ok()
     }
 
-    /// Which run made a worktree completely; none while it is half made.
+    /// Which run made a worktree completely; `None` while it is incomplete.
     pub(super) fn marked(git_dir: &Path) -> Option<String> {
         std::fs::read_to_string(git_dir.join(MARKER)).ok().map(|run| run.trim_end().to_owned())
     }
 
-    /// Says that a worktree is complete.
+    /// Marks a worktree as complete.
     pub(super) fn mark(&self, git_dir: &Path) -> Result<()> {
         let run = format!("{}\n", self.run);
         atomic::save(git_dir, MARKER, run.as_bytes()).map_err(|e| Error::io(git_dir, e))

@@ -1,5 +1,5 @@
-//! What becomes of accepted work: what was left uncommitted is committed, then everything comes into the run's branch
-//! without a checkout. Each step can be cut short and done again.
+//! Merges accepted work: what was left uncommitted is committed, then everything is brought into the run's branch without a
+//! checkout. Each step can be interrupted and repeated.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use super::refs::Moved;
 use super::snapshot::Place;
 use super::{Checkout, Error, Left, Result, Work, call, held, names};
 
-/// Merges lost to somebody else's before giving up; each loss means that another one went through.
+/// Merges lost to others before giving up; each loss means that another one succeeded.
 const LOST_MAX: u32 = 100;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,9 +19,9 @@ pub enum Accepted {
     Merged {
         /// The branch's commit that brought it.
         commit: String,
-        /// What could not be taken, and what a person should know.
+        /// What could not be included, and what a person should know.
         left: Vec<Left>,
-        /// As when a deleted branch was made again.
+        /// For example that a deleted branch was restored.
         notes: Vec<String>,
     },
     /// It was in the run's branch already, from an earlier call.
@@ -29,15 +29,15 @@ pub enum Accepted {
         /// The branch's commit that brought it.
         commit: String,
     },
-    /// There is nothing in the workspace that it did not begin with.
+    /// The workspace contains nothing beyond what it started with.
     Nothing {
         /// The branch's commit.
         tip: String,
     },
-    /// It contradicts what others have merged. Nothing was merged; the work is committed on the workspace's branch.
+    /// It conflicts with what others have merged. Nothing was merged; the work is committed on the workspace's branch.
     Conflict {
         files: Vec<String>,
-        /// The commit of the run's branch that it contradicts.
+        /// The commit of the run's branch that it conflicts with.
         with: String,
     },
 }
@@ -49,9 +49,9 @@ enum Joined {
 }
 
 impl Work {
-    /// Takes accepted work into the run's branch. `known` is the newest commit of that branch that the caller knows of, for
-    /// the case that somebody has deleted it. Fails when git does, or the branch is checked out; doing it again goes
-    /// on where it stopped.
+    /// Merges accepted work into the run's branch. `known` is the newest commit of that branch that the caller knows, in
+    /// case somebody has deleted the branch. Fails if git does, or the branch is checked out; a repeated call continues
+    /// where it stopped.
     pub fn accept(&self, key: &str, message: &str, known: Option<&str>) -> Result<Accepted> {
         self.alone(key, || {
             let (mut left, mut notes) = (Vec::new(), Vec::new());
@@ -93,7 +93,7 @@ impl Work {
         Ok(marked.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
     }
 
-    /// Commits what is open in a worktree. A merge that the agent left unfinished is finished by it.
+    /// Commits the open changes in a worktree. This also finishes a merge that the agent left unfinished.
     fn commit_open(&self, at: &Checkout, key: &str, message: &str) -> Result<Vec<Left>> {
         let verify = || self.repo.look_at(at).args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).id_if_any();
         let head = verify()?;
@@ -138,7 +138,7 @@ impl Work {
         // An agent's git syncs nothing: what the branch will name is on disk before the branch names it.
         self.repo.sync_to_disk()?;
         let joined = self.join_alone(key, tip, message, known, left, notes)?;
-        // And before anybody is told that it does. A name that an earlier try moved may not be there yet either.
+        // And before anybody is told that it does. A ref that an earlier attempt moved may not be on disk yet either.
         self.repo.sync_to_disk()?;
         Ok(joined)
     }
@@ -184,7 +184,7 @@ impl Work {
         }
     }
 
-    /// What it means that the branch has everything already.
+    /// What it means that the branch already contains everything.
     fn contained(&self, key: &str, tip: &str, branch: &str) -> Result<Accepted> {
         if self.repo.commit(&names::base(&self.run, key))?.as_deref() == Some(tip) {
             return Ok(Accepted::Nothing { tip: branch.to_owned() });
@@ -197,9 +197,9 @@ impl Work {
     }
 }
 
-/// Whether a file still holds lines that say where a conflict begins.
+/// Whether a file still contains lines that mark the start of a conflict.
 fn has_markers(path: &Path) -> bool {
-    /// How git begins a conflict.
+    /// Git's mark for the start of a conflict.
     const MARK: &[u8] = b"<<<<<<< ";
     std::fs::read(path).is_ok_and(|bytes| bytes.split(|b| *b == b'\n').any(|line| line.starts_with(MARK)))
 }

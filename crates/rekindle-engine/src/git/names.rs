@@ -1,11 +1,11 @@
-//! How runs, workspaces, attempts and labels are spelled in refs, and which names may be spelled so.
+//! How runs, workspaces, attempts and labels are spelled in refs, and which names are allowed.
 
 use super::{Error, Result};
 
-/// Where branches stand.
+/// Where branches are.
 pub(super) const HEADS: &str = "refs/heads/";
 
-/// Where everything hidden stands.
+/// Where all hidden refs are.
 pub(super) const HIDDEN: &str = "refs/rekindle/";
 
 /// The commit that a workspace was made from.
@@ -56,7 +56,7 @@ pub(super) fn record(run: &str) -> String {
     format!("refs/rekindle-run/{}", part(run))
 }
 
-/// What a person found in a workspace when they took it into their own hands.
+/// What a person found in a workspace when they took it over.
 pub(super) fn person(run: &str, key: &str) -> String {
     format!("refs/rekindle-person/{}/{}", part(run), part(key))
 }
@@ -74,7 +74,7 @@ fn hidden(run: &str, key: &str, leaf: &str) -> String {
     format!("{HIDDEN}{}/{}/{leaf}", part(run), part(key))
 }
 
-/// What a snapshot's ref says: run, key, attempt, label. None for refs that are no snapshot.
+/// The contents of a snapshot's ref name: run, key, attempt, label. `None` for refs that are not snapshots.
 pub(super) fn parse_snapshot(name: &str) -> Option<(String, String, u64, String)> {
     let mut parts = name.strip_prefix(HIDDEN)?.split('/');
     let (run, key, leaf) = (parts.next()?, parts.next()?, parts.next()?);

@@ -1,6 +1,6 @@
-//! Repositories inside a checkout: submodules and those that an agent made or cloned. Git records of them only a commit
-//! that nobody else has; here their files are taken as files of the checkout. Their own history stays with them, which is
-//! said.
+//! Nested repositories in a checkout: submodules and those that an agent made or cloned. Git records only a commit of them
+//! that nobody else has; here their files are included as files of the checkout. Their own history stays with them, which is
+//! reported.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -9,20 +9,20 @@ use super::call::{self, records};
 use super::index::Staged;
 use super::{Checkout, Error, Left, Repo, Result};
 
-/// Repositories inside repositories inside …: deeper ones are named and left.
+/// Repositories inside repositories inside …: deeper ones are reported and left out.
 const DEPTH_MAX: usize = 4;
 
-/// Which repositories inside are taken as files.
+/// Which nested repositories are included as files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Take {
-    /// All that hold anything their recorded commit does not.
+    /// All that contain anything beyond their recorded commit.
     Changed,
-    /// Only those that are no submodules: a submodule's commit is what its users expect to be recorded.
+    /// Only those that are not submodules: a submodule's commit is what its users expect to be recorded.
     Foreign,
 }
 
 impl Repo {
-    /// Takes the files of repositories inside into an index that was staged, and says what was left.
+    /// Adds the files of nested repositories to a staged index, and returns what was left out.
     pub(super) fn take_nested(
         &self,
         at: &Checkout,
@@ -72,7 +72,7 @@ impl Repo {
         Ok(left)
     }
 
-    /// Puts the files of one repository inside into the index, in place of its commit.
+    /// Puts the files of one nested repository into the index, in place of its commit.
     fn take_one(
         &self,
         at: &Checkout,
@@ -111,7 +111,7 @@ impl Repo {
         Ok(left)
     }
 
-    /// What is to be said of a submodule whose commit is recorded: nobody else may have that commit.
+    /// The warning about a submodule whose commit is recorded: nobody else may have that commit.
     fn unshared(&self, dir: &Path, path: &Path, recorded: &str) -> Option<Left> {
         let now = head_of(dir)?;
         let moved = (now != recorded).then_some("is a submodule with a new commit that only this worktree has");
@@ -120,7 +120,7 @@ impl Repo {
         Some(Left { path: path.to_string_lossy().into_owned(), why })
     }
 
-    /// The commits of repositories inside that an index records.
+    /// The commits of nested repositories that an index records.
     fn links_in(&self, at: &Checkout, index: Option<&Path>) -> Result<Vec<(PathBuf, String)>> {
         let call = self.look_at(at).args(["ls-files", "--stage", "-z"]);
         let call = match index {
@@ -150,17 +150,18 @@ fn links(listed: &[u8], place: usize) -> Vec<(PathBuf, String)> {
     parsed.collect()
 }
 
-/// The commit that a repository inside stands at; none when it is no repository or has no commit.
+/// The commit that a nested repository is at; `None` if it is not a repository or has no commit.
 pub(super) fn head_of(dir: &Path) -> Option<String> {
     // Without a `.git` of its own git would answer for the repository around it.
     dir.join(".git").symlink_metadata().ok()?;
     call::Call::new(dir).args(["rev-parse", "--verify", "--quiet", "HEAD"]).id_if_any().ok().flatten()
 }
 
-/// Whether a repository inside holds anything that its recorded commit does not. One that cannot be asked does.
+/// Whether a nested repository contains anything beyond its recorded commit. One that cannot be inspected counts as if it
+/// did.
 fn holds_more(dir: &Path, recorded: Option<&str>) -> bool {
     if dir.join(".git").symlink_metadata().is_err() {
-        // Never filled: only an empty directory, if that.
+        // Never populated: an empty directory at most.
         return std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some());
     }
     let arguments = ["status", "--porcelain", "-z", "--untracked-files=all", "--ignore-submodules=none"];

@@ -7,14 +7,15 @@ use super::snapshot::Place;
 use super::{Repo, Result, Work};
 use rekindle_core::text::counted;
 
-/// Files that are named: more than a reader takes in.
+/// Files that are named: more than a person reads.
 const FILES_MAX: usize = 60;
 
 /// Commits that are named.
 const COMMITS_MAX: usize = 20;
 
 impl Work {
-    /// Keeps what is in a workspace before a person works in it: what they change is counted from here, however often it is asked.
+    /// Keeps what is in a workspace before a person works in it: their changes are counted from here, however often they are
+    /// asked for.
     pub fn keep_for_person(&self, place: Place, key: &str, attempt: u64) -> Result<()> {
         if let Some(commit) = self.snapshot(place, key, attempt, "attach")?.commit {
             self.repo.transact(&[Move::Set(&names::person(&self.run, key), &commit)])?;
@@ -27,7 +28,7 @@ impl Work {
         let found = self.repo.commit(&names::person(&self.run, key))?;
         let last = if found.is_some() { found } else { self.repo.commit(&names::last(&self.run, key))? };
         let before = match last {
-            // A snapshot stands on the commit that was checked out then.
+            // A snapshot's parent is the commit that was checked out then.
             Some(last) => Some((self.repo.commit(&format!("{last}^1"))?, last)),
             None => None,
         };
@@ -35,7 +36,7 @@ impl Work {
         let Some(now) = now else { return Ok(Vec::new()) };
         let (head, before) = match before {
             Some(before) => before,
-            // Nothing differed from what was committed then; what is committed since cannot be told from it.
+            // Nothing differed from what was committed then; later commits cannot be distinguished from it.
             None => {
                 let base = self.base(key).or(self.repo.commit(&format!("{now}^1"))?);
                 let Some(base) = base else { return Ok(Vec::new()) };

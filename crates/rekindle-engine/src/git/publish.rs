@@ -1,4 +1,5 @@
-//! The run's branch at a remote: pushed only forward and only over what was seen there, and what others have there is merged in.
+//! The run's branch at a remote: pushed only forward and only over what was seen there; what others have pushed there is
+//! merged in.
 
 use super::call::{self, Call};
 use super::names::{self, HEADS};
@@ -11,10 +12,10 @@ const NETWORK_MS: u64 = 900_000;
 /// The trailer by which a commit names its task.
 const TASK: &str = "Rekindle-Task";
 
-/// Commits of a file that are asked for their task.
+/// Commits of a file whose task is looked up.
 const COMMITS_ASKED: &str = "--max-count=200";
 
-/// What a push came to.
+/// The outcome of a push.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pushed {
     /// The remote has the commit.
@@ -23,7 +24,7 @@ pub enum Pushed {
     Foreign(String),
 }
 
-/// A commit of others, on its way into the run's branch.
+/// A commit of others that is being merged into the run's branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Joined {
     /// The run's branch has it.
@@ -40,14 +41,14 @@ pub enum Joined {
 }
 
 impl Repo {
-    /// The address that is pushed to; nothing where there is no such remote.
+    /// The address that is pushed to; `None` if there is no such remote.
     pub fn remote_url(&self, remote: &str) -> Result<Option<String>> {
         let answer = self.call().args(["remote", "get-url", "--push", "--", remote]).run()?;
         let url = String::from_utf8_lossy(&answer.out).trim().to_owned();
         Ok(Some(url).filter(|url| answer.code == 0 && !url.is_empty()))
     }
 
-    /// The branch that the remote calls its own; nothing where it does not say.
+    /// The remote's default branch; `None` if it does not name one.
     pub fn remote_default(&self, remote: &str) -> Result<Option<String>> {
         let out = self.network(["ls-remote", "--symref", "--", remote, "HEAD"]).ok()?;
         let out = String::from_utf8_lossy(&out).into_owned();
@@ -75,7 +76,7 @@ impl Work {
         self.tip(None, &mut Vec::new())
     }
 
-    /// Whether the run's branch has a commit. One that is not even in the repository it does not have.
+    /// Whether the run's branch contains a commit. It does not if the commit is not even in the repository.
     pub fn has(&self, commit: &str) -> Result<bool> {
         match self.repo.commit(commit)? {
             Some(commit) => self.repo.contains(&self.newest()?, &commit),
@@ -83,7 +84,7 @@ impl Work {
         }
     }
 
-    /// Pushes a commit of the run. Where the remote's branch stands decides afterwards, and not what git said about it.
+    /// Pushes a commit of the run. Afterwards the position of the remote's branch decides, not what git said about it.
     pub fn push(&self, remote: &str, commit: &str) -> Result<Pushed> {
         let there = self.repo.remote_commit(remote, &self.branch)?;
         match &there {
@@ -105,7 +106,7 @@ impl Work {
         }
     }
 
-    /// Brings a remote's branch into the repository, under a name of our own. Nothing where the remote has none.
+    /// Fetches a remote's branch into the repository, under a name of our own. `None` if the remote has no such branch.
     pub fn fetch(&self, remote: &str, branch: &str) -> Result<Option<String>> {
         if self.repo.remote_commit(remote, branch)?.is_none() {
             return Ok(None);
@@ -118,7 +119,7 @@ impl Work {
         self.repo.commit(&kept)
     }
 
-    /// Makes a commit of the run's branch and a commit of others. Nothing moves.
+    /// Makes a merge commit of the run's branch and a commit of others. No ref moves.
     pub fn join_commit(&self, commit: &str, message: &str) -> Result<Joined> {
         let old = self.newest()?;
         if self.repo.contains(&old, commit)? {
@@ -133,13 +134,14 @@ impl Work {
         }
     }
 
-    /// Moves the run's branch to such a commit. False when it has moved meanwhile.
+    /// Moves the run's branch to such a commit. Returns false if it has moved meanwhile.
     pub fn advance_to(&self, new: &str, old: &str) -> Result<bool> {
         self.repo.sync_to_disk()?;
         Ok(self.advance(new, old)? == Moved::Yes)
     }
 
-    /// The task whose commit made a line, or that alone changed a file since the run began; nothing where it cannot be told.
+    /// The task whose commit made a line, or the only one that changed a file since the run started; `None` if it cannot be
+    /// determined.
     pub fn task_of(&self, head: &str, base: Option<&str>, path: &str, line: Option<u32>) -> Option<String> {
         if !call::is_id(head) {
             return None;

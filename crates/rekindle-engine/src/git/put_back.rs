@@ -1,7 +1,8 @@
-//! A checkout whose files were to become those of another commit, and did not all: they become those of the commit that its branch
-//! names. Only what git itself wrote is replaced or removed; a file that a person changed meanwhile is left and named.
+//! A checkout whose files were to become those of another commit, but not all did: they become those of the commit that its
+//! branch names. Only what git itself wrote is replaced or removed; a file that a person changed meanwhile is left and
+//! named.
 //!
-//! What is under way stands in a journal in the repository, written before the first file is.
+//! The operation in progress is recorded in a journal in the repository, written before the first file is.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -23,14 +24,14 @@ use super::{Error, Repo, Result};
 const JOURNAL: &str = "landing.json";
 const LOCK: &str = "landing.lock";
 
-/// How long another landing is waited for: it holds the lock only while it writes files.
+/// How long to wait for another landing: it holds the lock only while it writes files.
 const LOCK_WAIT_MS: u64 = 60_000;
 const LOCK_PAUSE_MS: u64 = 50;
 
-/// So much of a file tells whether git wrote it.
+/// How much of a file is compared to decide whether git wrote it.
 const COMPARED_BYTES: u64 = 64 << 20;
 
-/// Git's word for a file that is not there.
+/// Git's mode for a file that does not exist.
 const NO_MODE: &[u8] = b"000000";
 const LINK_MODE: &[u8] = b"120000";
 const MODULE_MODE: &[u8] = b"160000";
@@ -48,7 +49,7 @@ pub(super) struct Change {
     new: Option<Version>,
 }
 
-/// What a commit has of a file.
+/// A commit's version of a file.
 #[derive(Debug)]
 struct Version {
     mode: Vec<u8>,
@@ -67,7 +68,7 @@ impl Change {
         Some(Self { path: call::path(path), old: version(old_mode, old), new: version(new_mode, new) })
     }
 
-    /// The object of the file before; none for a submodule, which is no file.
+    /// The object of the file before; `None` for a submodule, which is not a file.
     pub fn before(&self) -> Option<&str> {
         self.old.as_ref().filter(|version| version.mode != MODULE_MODE).map(|version| version.id.as_str())
     }
@@ -88,7 +89,7 @@ pub(super) struct Journal {
     at: Vec<u8>,
     target: String,
     commit: String,
-    /// What stood there before although the old commit does not have it.
+    /// What existed there before although the old commit does not have it.
     kept: Vec<Vec<u8>>,
 }
 
@@ -121,7 +122,7 @@ pub(super) struct Journaled {
 }
 
 impl Journaled {
-    /// Nothing is under way any more.
+    /// Removes the journal: no operation is in progress any more.
     pub fn close(self) -> Result<()> {
         match std::fs::remove_file(&self.file) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io(&self.file, error)),
@@ -142,8 +143,8 @@ impl Repo {
         Ok(Journaled { journal, file })
     }
 
-    /// Holds every other landing off. The programs that this process starts hold it too, so that the lock is free only when nothing
-    /// of a landing writes files any more.
+    /// Excludes every other landing. The programs that this process starts hold the lock too, so it is free only when no
+    /// part of a landing writes files any more.
     pub(super) fn landing_lock(&self) -> Result<File> {
         let dir = self.private_dir();
         std::fs::create_dir_all(&dir).map_err(|error| Error::io(&dir, error))?;
@@ -163,7 +164,7 @@ impl Repo {
         Ok(lock)
     }
 
-    /// Puts right what a landing left that was cut short. Says whether there was one.
+    /// Repairs what an interrupted landing left. Returns whether there was one.
     pub(super) fn settle(&self) -> Result<bool> {
         let file = self.private_dir().join(JOURNAL);
         let bytes = match std::fs::read(&file) {
@@ -171,7 +172,7 @@ impl Repo {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(Error::io(&file, error)),
         };
-        // It is saved whole or not at all: one that cannot be read was not written here.
+        // It is saved whole or not at all: one that cannot be parsed was not written here.
         let journal = serde_json::from_slice::<Journal>(&bytes);
         let journal = journal.map_err(|error| Error::io(&file, error.into()))?;
         let journal = Journaled { journal, file };
@@ -179,8 +180,8 @@ impl Repo {
         Ok(true)
     }
 
-    /// Gives a checkout the files of the commit that it stands at. Fails when not all can be written; then the journal stays, and the
-    /// error names what is left.
+    /// Gives a checkout the files of the commit that it is at. Fails if not all can be written; then the journal stays, and
+    /// the error names what is left.
     pub(super) fn put_back(&self, journal: Journaled, why: &dyn std::fmt::Display) -> Result<()> {
         let at = call::path(&journal.journal.at);
         let half = |files: Vec<String>, also: &dyn std::fmt::Display| Error::HalfWritten {
@@ -188,7 +189,7 @@ impl Repo {
             files,
             why: format!("{why}; {also}"),
         };
-        // A checkout that is gone, or that a person has taken elsewhere since, is theirs.
+        // A checkout that is gone, or that a person has since moved to another commit, is theirs.
         let head = if at.is_dir() { self.head_of(&at).ok() } else { None };
         let known = |head: &String| *head == journal.journal.target || *head == journal.journal.commit;
         if let Some(head) = head.filter(known) {
@@ -206,7 +207,7 @@ impl Repo {
         changes: &[Change],
     ) -> Result<()> {
         let back = head == journal.target;
-        // What the commit does not have goes first: that makes room.
+        // Files that the commit does not have are removed first: that makes room.
         for change in changes.iter().filter(|change| change.has(back).is_none()) {
             let path = at.join(&change.path);
             let there = path.symlink_metadata().is_ok();
@@ -216,7 +217,7 @@ impl Repo {
             if there {
                 remove(&path)?;
             }
-            // Folders that were made for it go with it; one that is not empty stays.
+            // Folders that were made for it are removed with it; one that is not empty stays.
             let folders = path.ancestors().skip(1).take_while(|dir| dir.starts_with(at) && *dir != at);
             folders.filter(|dir| !journal.keeps(dir)).for_each(|dir| drop(std::fs::remove_dir(dir)));
         }
@@ -241,7 +242,8 @@ impl Repo {
         Ok(())
     }
 
-    /// A git that was killed leaves its locks: whoever made one since this landing began and does not live was that git.
+    /// A git that was killed leaves its locks: a lock that was made since this landing started and whose owner is not alive
+    /// was that git's.
     fn take_left_locks(&self, at: &Path, journal_file: &Path) -> Result<()> {
         let branch = self.call_in(at).args(["rev-parse", "--symbolic-full-name", "HEAD"]).line()?;
         let branch = format!("{}.lock", String::from_utf8_lossy(&branch));
@@ -258,14 +260,14 @@ impl Repo {
         Ok(())
     }
 
-    /// Files that are not those of the index.
+    /// Files that differ from the index.
     fn differing(&self, at: &Path) -> Result<BTreeSet<PathBuf>> {
         let options = ["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-relative"];
         let listed = self.call_in(at).limit(CHECKOUT_MS).args(options).ok()?;
         Ok(records(&listed).map(call::path).collect())
     }
 
-    /// Files of a change that are not those of a commit; all of them where git cannot tell.
+    /// Files of a change that differ from a commit; all of them if git cannot tell.
     fn unsettled(&self, at: &Path, head: &str, changes: &[Change]) -> Vec<String> {
         let options = ["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-relative", head];
         let listed = self.call_in(at).limit(CHECKOUT_MS).args(options).ok().ok();
@@ -274,7 +276,7 @@ impl Repo {
         changes.iter().filter(open).take(NAMED_MAX).map(Change::name).collect()
     }
 
-    /// Whether a file is one that git wrote of either commit, or the beginning of one: then nobody else's work is in it.
+    /// Whether a file is what git wrote of either commit, or the beginning of it: then it contains nobody else's work.
     fn is_written(&self, at: &Path, change: &Change) -> Result<bool> {
         for version in [&change.new, &change.old].into_iter().flatten() {
             if self.is_version(at, &change.path, version)? {
@@ -306,7 +308,7 @@ impl Repo {
 }
 
 impl Change {
-    /// What the old commit has of it, or the new one.
+    /// The old commit's version of it, or the new one's.
     fn has(&self, back: bool) -> Option<&Version> {
         if back { self.old.as_ref() } else { self.new.as_ref() }
     }

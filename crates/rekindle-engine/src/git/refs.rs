@@ -1,4 +1,4 @@
-//! Reading and moving refs. Every move names what the ref held before; several moves are one transaction.
+//! Reading and moving refs. Every move names the ref's previous value; several moves are one transaction.
 
 use std::path::PathBuf;
 
@@ -9,24 +9,24 @@ use super::{Error, Repo, Result};
 pub(super) enum Move<'a> {
     /// It must not exist.
     Create(&'a str, &'a str),
-    /// It must hold the third.
+    /// It must be at the third.
     From(&'a str, &'a str, &'a str),
-    /// It must hold the second, and goes.
+    /// It must be at the second, and is deleted.
     Delete(&'a str, &'a str),
-    /// Whatever it holds: for refs that only this run writes, under its key's lock.
+    /// Regardless of its value: for refs that only this run writes, under its key's lock.
     Set(&'a str, &'a str),
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Moved {
-    /// All of it.
+    /// All refs moved.
     Yes,
-    /// None of it: a ref held something else.
+    /// No ref moved: one had another value.
     Lost,
 }
 
 impl Repo {
-    /// The commit that a ref or any other name means.
+    /// The commit that a ref or any other name resolves to.
     pub(super) fn commit(&self, name: &str) -> Result<Option<String>> {
         let name = format!("{name}^{{commit}}");
         self.call().args(["rev-parse", "--verify", "--quiet", "--end-of-options", &name]).id_if_any()
@@ -36,7 +36,7 @@ impl Repo {
         self.call().args(["rev-parse", "--verify", &format!("{commit}^{{tree}}")]).id()
     }
 
-    /// Whether everything in `old` is in `new`.
+    /// Whether `new` contains everything in `old`.
     pub(super) fn contains(&self, new: &str, old: &str) -> Result<bool> {
         Ok(new == old || self.call().args(["merge-base", "--is-ancestor", old, new]).yes()?)
     }
@@ -61,7 +61,7 @@ impl Repo {
         settled(self.call().args(["update-ref", "--no-deref", "-d", name, old]))
     }
 
-    /// Where a branch is checked out, outside of `except`.
+    /// Where a branch is checked out, except in `except`.
     pub(super) fn checked_out(&self, branch: &str, except: Option<&PathBuf>) -> Result<Option<PathBuf>> {
         let listed = self.call().args(["worktree", "list", "--porcelain", "-z"]).ok()?;
         let wanted = format!("branch {branch}");
@@ -86,7 +86,7 @@ impl Repo {
         self.authored(call).input(message.as_bytes()).id()
     }
 
-    /// Sets the author: the user where git knows one, else rekindle.
+    /// Sets the author: the user if git knows one, else rekindle.
     pub(super) fn authored(&self, call: Call) -> Call {
         let variable = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let listed = self.call().args(["config", "-z", "--get-regexp", r"^user\.(name|email)$"]).run();
@@ -110,7 +110,7 @@ impl Repo {
     }
 }
 
-/// Whether a ref held something else than was named, or the name cannot be had.
+/// Runs a move: lost if a ref had another value than expected, or the name is not available.
 fn settled(call: Call) -> Result<Moved> {
     let answer = call.run()?;
     if answer.code == 0 {
@@ -123,7 +123,7 @@ fn settled(call: Call) -> Result<Moved> {
     Err(answer.failed())
 }
 
-/// A commit that must be there.
+/// A commit that must exist.
 pub(super) fn there(found: Option<String>, name: &str) -> Result<String> {
     found.ok_or_else(|| Error::Gone(name.to_owned()))
 }

@@ -1,5 +1,5 @@
-//! Removing a workspace: only after proof that everything in it that is not ignored is merged or snapshotted. A removal
-//! that is cut short leaves no half of a worktree where one would be looked for.
+//! Removing a workspace: only after proof that everything in it that is not ignored is merged or snapshotted. An interrupted
+//! removal leaves no partial worktree where one would be expected.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -11,20 +11,20 @@ use super::snapshot::Place;
 use super::{Error, Left, Result, Work, held};
 use crate::save::move_if_there;
 
-/// How a worktree begins that is being deleted.
+/// Prefix of a worktree that is being deleted.
 pub(super) const MOVED_AWAY: &str = ".removed-";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Removed {
-    /// It is gone, or was never there.
+    /// It is removed, or never existed.
     Yes,
     /// It stays, because these are nowhere else.
     Kept(Vec<Left>),
 }
 
 impl Work {
-    /// Removes a workspace and its branch. What is neither merged nor snapshotted is snapshotted first. Fails when git
-    /// or the disk fails; nothing that is nowhere else is gone then.
+    /// Removes a workspace and its branch. What is neither merged nor snapshotted is snapshotted first. Fails if git or the
+    /// disk fails; nothing that exists nowhere else is lost then.
     pub fn remove(&self, key: &str, attempt: u64, label: &str) -> Result<Removed> {
         names::check(label)?;
         self.alone(key, || self.remove_alone(key, attempt, label))
@@ -39,9 +39,9 @@ impl Work {
                 if !kept.left.is_empty() {
                     return Ok(Removed::Kept(kept.left));
                 }
-                // Commits of the agent's own git, which syncs nothing, must not go with the files that they hold.
+                // Commits of the agent's own git, which syncs nothing, must not be lost with the files that contain them.
                 self.repo.sync_to_disk()?;
-                // Out of its place in one step: half a worktree must never look like an agent's deletions.
+                // Moved out of its place in one step: a partial worktree must never look like an agent's deletions.
                 let gone = self.worktrees().join(format!("{MOVED_AWAY}{key}"));
                 delete(&gone)?;
                 move_if_there(&path, &gone).map_err(|e| Error::io(&path, e))?;
@@ -54,7 +54,7 @@ impl Work {
         Ok(Removed::Yes)
     }
 
-    /// Takes the registration of a worktree away whose directory is gone.
+    /// Removes the registration of a worktree whose directory is gone.
     fn forget(&self, path: &Path) -> Result<()> {
         let _whole = held(&self.repo.locks.whole);
         let answer = self.repo.call().args(["worktree", "remove", "--force", "--force"]).arg(path).run()?;
@@ -78,7 +78,7 @@ impl Work {
             };
             if self.repo.contains(&holder, &tip)? && self.repo.checked_out(&name, None)?.is_none() {
                 return match self.repo.delete(&name, &tip) {
-                    // Moved by somebody in this instant, or locked: a branch that stays costs nothing.
+                    // Moved by another process at this moment, or locked: a branch that stays costs nothing.
                     Ok(_) | Err(Error::Locked { .. }) => Ok(()),
                     Err(error) => Err(error),
                 };
@@ -99,7 +99,7 @@ pub(super) fn delete(path: &Path) -> Result<()> {
     open_up(path).and_then(|()| std::fs::remove_dir_all(path)).map_err(|e| Error::io(path, e))
 }
 
-/// Lets the owner into every directory below.
+/// Gives the owner access to every directory below.
 fn open_up(dir: &Path) -> std::io::Result<()> {
     std::fs::set_permissions(dir, Permissions::from_mode(0o700))?;
     for entry in std::fs::read_dir(dir)? {

@@ -1,5 +1,5 @@
-//! A run that is over: where its result is, what is left of it in the repository, and how that is let go. Objects are never deleted
-//! here: git's own gc drops what no ref names any more, in its own time.
+//! A run that is over: where its result is, what is left of it in the repository, and how that is released. Objects are
+//! never deleted here: git's own gc drops what no ref names any more, in its own time.
 
 use std::path::Path;
 
@@ -11,13 +11,13 @@ use super::names::{self, HEADS};
 use super::refs::{Move, Moved};
 use super::{Error, Removed, Repo, Result, Work};
 
-/// Refs that are deleted in one transaction: a lock is held for each meanwhile.
+/// Refs that are deleted in one transaction: each is locked meanwhile.
 const REFS_AT_ONCE: usize = 200;
 
-/// Where branches of rekindle's own stand; what a branch beside them contains, the person has.
+/// Where rekindle's own branches are; what any other branch contains, the person has.
 const OWN_BRANCHES: [&str; 3] = ["refs/heads/rekindle/", "refs/heads/rekindle-run/", "refs/heads/rekindle-work/"];
 
-/// What was let go of a run, and what was not.
+/// What was released of a run, and what was not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Retired {
     pub refs: usize,
@@ -29,13 +29,13 @@ pub struct Retired {
 }
 
 impl Work {
-    /// Where the result of the run is. `base` is the commit that it began at.
+    /// Where the result of the run is. `base` is the commit that it started from.
     pub fn whereabouts(&self, base: Option<&str>, landed: Option<&Landed>) -> Result<retention::Work> {
         let Some(tip) = self.newest_known()? else { return Ok(retention::Work::None) };
         if base == Some(tip.as_str()) {
             return Ok(retention::Work::None);
         }
-        // A result that was squashed or rebased is there as other commits: those have to be there.
+        // A squashed or rebased result exists as other commits: those must exist.
         let as_others = landed.filter(|landed| landed.tip == tip).map(|landed| landed.commit.clone());
         for commit in std::iter::once(tip).chain(as_others) {
             if self.repo.commit(&commit)?.is_some() && self.repo.is_the_persons(&commit)? {
@@ -45,7 +45,7 @@ impl Work {
         Ok(retention::Work::NotLanded)
     }
 
-    /// The newest commit of the result; unlike `tip` it makes nothing again.
+    /// The newest commit of the result; unlike `tip` it restores nothing.
     fn newest_known(&self) -> Result<Option<String>> {
         if self.branch.is_empty() {
             return Ok(None);
@@ -54,7 +54,7 @@ impl Work {
         if branch.is_some() { Ok(branch) } else { self.repo.commit(&names::record(&self.run)) }
     }
 
-    /// The worktrees that this run made and that still stand, by key.
+    /// The worktrees that this run made and that still exist, by key.
     pub fn own_worktrees(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.worktrees()).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
@@ -71,7 +71,7 @@ impl Work {
         }
     }
 
-    /// Refs of the run, with what they hold; the result's branch is not among them.
+    /// Refs of the run, with their values; the result's branch is not among them.
     pub fn own_refs(&self) -> Result<Vec<(String, String)>> {
         let run = names::part(&self.run);
         let below =
@@ -132,9 +132,9 @@ impl Work {
         }
     }
 
-    /// Lets everything go that the repository holds of the run: worktrees, snapshots, refs. The result's branch is the person's to
-    /// delete; it goes only where the result was `discarded`. Can be cut short anywhere and given again: what a snapshot
-    /// needs goes after it.
+    /// Releases everything that the repository holds of the run: worktrees, snapshots, refs. Deleting the result's branch is
+    /// left to the person; it is deleted only if the result was `discarded`. Can be interrupted anywhere and repeated: what
+    /// a snapshot needs is deleted after it.
     pub fn retire(&self, discarded: bool) -> Retired {
         let mut retired = self.tidy_up();
         let refs = match self.own_refs() {
@@ -144,7 +144,7 @@ impl Work {
                 return retired;
             }
         };
-        // The record by which the result's branch can be made again is the last to go.
+        // The record from which the result's branch can be restored is deleted last.
         let (record, refs): (Vec<_>, Vec<_>) =
             refs.into_iter().partition(|(name, _)| *name == names::record(&self.run));
         for part in refs.chunks(REFS_AT_ONCE) {
@@ -183,7 +183,7 @@ impl Work {
         let Some(tip) = (if self.branch.is_empty() { None } else { self.repo.commit(&name)? }) else {
             return Ok(None);
         };
-        // Another run may have taken the name since: then the branch is that run's.
+        // Another run may have taken the name since: then the branch belongs to that run.
         if self.repo.commit(&names::record(&self.run))?.is_none_or(|recorded| recorded != tip) {
             return Ok(None);
         }
@@ -196,7 +196,7 @@ impl Work {
 }
 
 impl Repo {
-    /// Whether a branch of the person's, here or as last seen at a remote, or what they have checked out holds a commit.
+    /// Whether a branch of the person's, here or as last seen at a remote, or their checkout contains a commit.
     fn is_the_persons(&self, commit: &str) -> Result<bool> {
         let contains = format!("--contains={commit}");
         let listed = self
@@ -212,7 +212,7 @@ impl Repo {
         Ok(text.lines().any(|name| !is_own(name)))
     }
 
-    /// Deletes directories of worktrees that a killed removal had moved away already.
+    /// Deletes worktree directories that an interrupted removal had already moved away.
     pub fn delete_moved_away(worktrees: &Path) -> Vec<(std::path::PathBuf, Error)> {
         let entries = std::fs::read_dir(worktrees).into_iter().flatten().flatten();
         let moved = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(super::remove::MOVED_AWAY));

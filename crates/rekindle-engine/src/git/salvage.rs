@@ -15,12 +15,12 @@ pub struct Leftover {
     /// Its workspace: a task's or an agent's name.
     pub key: String,
     pub attempt: u64,
-    /// At which of its boundaries.
+    /// The boundary of the attempt at which it was taken.
     pub label: String,
-    /// When, in seconds since 1970.
+    /// When it was taken, in seconds since 1970.
     pub time: i64,
     pub commit: String,
-    /// What differs from where the workspace began, by path.
+    /// What differs from the workspace's start, by path.
     pub files: Vec<String>,
 }
 
@@ -76,9 +76,8 @@ impl Repo {
         Ok(records(&listed).map(|path| String::from_utf8_lossy(path).into_owned()).collect())
     }
 
-    /// Writes the files of a snapshot into a directory. Files that are there with other content are overwritten only with
-    /// `force`; files that the snapshot does not have stay. Fails when files would be overwritten, or git or the disk
-    /// fails.
+    /// Writes the files of a snapshot into a directory. Existing files with other content are overwritten only with `force`;
+    /// files that the snapshot does not have stay. Fails if files would be overwritten, or git or the disk fails.
     pub fn restore(&self, commit: &str, dir: &Path, force: bool) -> Result<Restored> {
         std::fs::create_dir_all(dir).map_err(|e| Error::io(dir, e))?;
         let dir = dir.canonicalize().map_err(|e| Error::io(dir, e))?;
@@ -93,7 +92,7 @@ impl Repo {
         let call = || Ok(self.raw(self.call_at(at))?.plain_files().index(index));
         call()?.args(["read-tree", commit]).ok()?;
         let files = records(&call()?.args(["ls-files", "-z"]).ok()?).count();
-        // Exits with 1 for files that differ or are not there, which is what is asked for next.
+        // Exits with 1 for files that differ or are missing, which is queried next.
         call()?.args(["update-index", "-q", "--refresh"]).run()?;
         let listed = call()?.args(["diff-files", "--name-status", "-z", "--ignore-submodules=all"]).ok()?;
         let mut parts = records(&listed);
@@ -113,8 +112,8 @@ impl Repo {
         Ok(Restored { files, written: absent + differing.len() })
     }
 
-    /// Makes a branch of a snapshot; one of that name must not exist. Fails when the name is taken or cannot be a
-    /// branch's, or git fails.
+    /// Makes a branch of a snapshot; the name must be free. Fails if the name is taken or not valid for a branch, or git
+    /// fails.
     pub fn restore_as_branch(&self, commit: &str, branch: &str) -> Result<()> {
         let commit = there(self.commit(commit)?, commit)?;
         self.call().args(["check-ref-format", "--branch", branch]).ok()?;
@@ -129,7 +128,7 @@ impl Repo {
     }
 }
 
-/// A path without `.` and `..`; none when it leads out.
+/// A path without `.` and `..`; `None` if it leads out.
 pub(super) fn plain(path: &Path) -> Option<OsString> {
     let mut parts = PathBuf::new();
     for part in path.components() {

@@ -1,5 +1,6 @@
-//! Snapshots: everything in a checkout that is not ignored, and what its tasks declared, as a commit under a hidden ref. Files, index and HEAD of the
-//! checkout stay as they are. The ref is written last, so a snapshot is there whole or not at all.
+//! Snapshots: everything in a checkout that is not ignored, and what its tasks declared, as a commit under a hidden ref.
+//! Files, index and HEAD of the checkout stay as they are. The ref is written last, so a snapshot exists whole or not at
+//! all.
 
 use super::declared::Staging;
 use super::links::Link;
@@ -8,7 +9,7 @@ use super::nested::Take;
 use super::refs::{Move, Moved};
 use super::{Checkout, Error, Result, Work};
 
-/// Snapshots with the same attempt and label that are told apart by a number.
+/// Snapshots with the same attempt and label that are distinguished by a number.
 const SAME_NAME_MAX: u32 = 1_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +20,7 @@ pub enum Place {
     Shared,
 }
 
-/// Something that could not be taken, and why.
+/// Something that could not be included, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
     pub path: String,
@@ -39,24 +40,24 @@ impl Left {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The commit that holds everything; none where there is nothing yet to hold.
+    /// The commit that contains everything; `None` if there is nothing to contain yet.
     pub commit: Option<String>,
-    /// The ref that was made; none when nothing has changed since the last one or since the beginning.
+    /// The ref that was made; `None` if nothing has changed since the last one or since the start.
     pub made: Option<String>,
-    /// What could not be taken.
+    /// What could not be included.
     pub left: Vec<Left>,
 }
 
 struct Seen {
     head: Option<String>,
     tree: String,
-    /// What was staged, where that is neither committed nor on disk.
+    /// What was staged, if that is neither committed nor on disk.
     staged: Option<String>,
     left: Vec<Left>,
 }
 
 impl Work {
-    /// Takes a snapshot of a workspace at an attempt's boundary. If git fails, what was there before still is.
+    /// Takes a snapshot of a workspace at an attempt's boundary. If git fails, nothing that existed before is lost.
     pub fn snapshot(&self, place: Place, key: &str, attempt: u64, label: &str) -> Result<Snapshot> {
         names::check(label)?;
         self.alone(key, || self.snapshot_alone(place, key, attempt, label))
@@ -83,14 +84,14 @@ impl Work {
         let message = format!("snapshot of {key}, attempt {attempt}: {label}\n\n{trailers}\n");
         let commit = self.repo.commit_tree(&seen.tree, &parents, &message)?;
         if seen.head != base_commit {
-            // Commits of the agent's own git, which syncs nothing: a snapshot is never there without what it builds on.
+            // Commits of the agent's own git, which syncs nothing: a snapshot never exists without what it builds on.
             self.repo.sync_to_disk()?;
         }
         let made = self.name(key, attempt, label, &commit)?;
         Ok(Snapshot { commit: Some(commit), made: Some(made), left: seen.left })
     }
 
-    /// Gives a snapshot its name: one that is taken by another snapshot gets a number.
+    /// Names a snapshot: if the name is taken by another snapshot, a number is added.
     fn name(&self, key: &str, attempt: u64, label: &str, commit: &str) -> Result<String> {
         let last = names::last(&self.run, key);
         for n in 1..=SAME_NAME_MAX {
@@ -108,7 +109,7 @@ impl Work {
         let head = self.head(at, key)?;
         let name = format!("{}.{key}", self.run);
         let index = self.repo.private_index(at, head.as_deref(), &name)?;
-        // Without an answer something is unmerged: then nothing is staged that is not on disk with its marks.
+        // A failure means that something is unmerged: then nothing is staged that is not on disk with its conflict marks.
         let staged = self.repo.write_tree(at, Some(&index)).ok();
         let taken = self.repo.stage(at, Some(&index), true)?;
         let declared = self.declared(key, at)?;
@@ -128,7 +129,7 @@ impl Work {
         Ok(Seen { head, tree, staged, left })
     }
 
-    /// The commit that holds all this already.
+    /// The commit that already contains all this.
     fn already(&self, place: Place, key: &str, seen: &Seen) -> Result<Option<String>> {
         if let Some(last) = self.repo.commit(&names::last(&self.run, key))? {
             let first = self.repo.commit(&format!("{last}^1"))?;
@@ -148,7 +149,7 @@ impl Work {
         Ok((clean && begun).then(|| head.clone()))
     }
 
-    /// The commit that a checkout stands at; for a worktree whose branch or git directory is gone, the best that is known.
+    /// The commit that a checkout is at; for a worktree whose branch or git directory is gone, the best that is known.
     fn head(&self, at: &Checkout, key: &str) -> Result<Option<String>> {
         let found = self.repo.look_at(at).args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).id_if_any()?;
         match found.filter(|_| !self.repo.is_lost(at)) {
@@ -158,7 +159,7 @@ impl Work {
         }
     }
 
-    /// Where an agent's files are; none when there is no directory.
+    /// Where an agent's files are; `None` if there is no directory.
     pub(super) fn checkout(&self, place: Place, key: &str) -> Result<Option<Checkout>> {
         let (top, git_dir) = (self.repo.top.clone(), self.repo.git_dir.clone());
         if place == Place::Shared {

@@ -1,7 +1,8 @@
-//! Lock files that a killed git left behind: whose they are, whether anybody who lives can hold one, and taking it away.
+//! Lock files that a killed git left behind: who owns them, whether any live process can hold one, and removing it.
 //!
-//! Only locks of our own refs and worktrees, and of the files that all worktrees share, are judged. The user's own checkout is
-//! the user's: its index and HEAD are not touched, but for the lock that a landing of ours left there. Whatever is taken away is kept for a day and stands on record.
+//! Only locks of our own refs and worktrees, and of the files that all worktrees share, are judged. The user's own checkout
+//! belongs to the user: its index and HEAD are not touched, except for the lock that a landing of ours left there. Whatever
+//! is removed is kept for a day and is on record.
 
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
@@ -13,7 +14,7 @@ use rekindle_shim::clock;
 use super::{Error, Repo, Result, call, held};
 use crate::save::move_if_there;
 
-/// Where refs stand that only rekindle moves.
+/// Refs that only rekindle moves.
 const OURS: &[&str] = &[
     "refs/rekindle",
     "refs/rekindle-run",
@@ -22,22 +23,22 @@ const OURS: &[&str] = &[
     "refs/heads/rekindle-work",
 ];
 
-/// Files that the user's gits change too: they hold such a lock for moments, so one of this age is left for good.
+/// Files that the user's gits change too: they hold such a lock for moments, so one of this age is stale.
 const SHARED: &[&str] = &["packed-refs.lock", "config.lock"];
 
-/// The age, in seconds, from which a shared lock that nobody can be seen to hold counts as left.
+/// The age, in seconds, from which a shared lock without a visible holder counts as stale.
 const SHARED_SECONDS: u64 = 60;
 
 /// Clocks of files and processes differ by this many seconds at most.
 const SLACK_SECONDS: u64 = 2;
 
-/// The unit in which Linux tells programs when a process began, whatever the kernel itself counts in.
+/// The unit in which Linux reports the start of a process to programs, whatever the kernel itself counts in.
 const TICKS_PER_SECOND: u64 = 100;
 
-/// Gits that live long and take no lock.
+/// Long-running gits that take no lock.
 const LOCKLESS: &[&str] = &["fsmonitor--daemon", "cat-file", "credential-cache--daemon", "daemon"];
 
-/// Words about locks that wait to be put on record; more of them only repeat the first.
+/// Notes about locks that wait to be recorded; more of them only repeat the first.
 const NOTES_MAX: usize = 100;
 
 enum Whose {
@@ -49,19 +50,19 @@ enum Whose {
     Shared,
 }
 
-/// By what one lock file is told from the next of the same name.
+/// Distinguishes one lock file from the next of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp(u64, i64, i64);
 
-/// The lock file that stands there now.
+/// The lock file that exists now.
 pub(super) fn stamp(path: &Path) -> Option<Stamp> {
     let meta = path.symlink_metadata().ok()?;
     Some(Stamp(meta.ino(), meta.mtime(), meta.mtime_nsec()))
 }
 
 impl Repo {
-    /// Takes a lock away that was seen unchanged for the whole of our patience, if it is one of ours and nobody who lives can
-    /// hold it. Says whether it did.
+    /// Removes a lock that was seen unchanged for the whole of our patience, if it is one of ours and no live process can
+    /// hold it. Returns whether it did.
     pub(super) fn take_away(&self, lock: &Path, seen: Stamp) -> Result<bool> {
         let Some(whose) = self.whose(lock) else {
             return Ok(false);
@@ -88,7 +89,7 @@ impl Repo {
         Ok(true)
     }
 
-    /// Takes the lock of a checkout's index away that a landing left, unless somebody who lives may hold it.
+    /// Removes the lock of a checkout's index that a landing left, unless a live process may hold it.
     pub(super) fn take_away_left(&self, lock: &Path, at: &Path) -> Result<()> {
         if is_open(lock) || may_be_held(lock, &[at.to_owned()]) {
             return Ok(());
@@ -96,7 +97,7 @@ impl Repo {
         move_if_there(lock, &self.private("stale-lock")?).map_err(|error| Error::io(lock, error))
     }
 
-    /// Puts something down that a person should find in the record.
+    /// Records something that a person should find.
     fn note(&self, text: String) {
         let mut notes = held(&self.locks.notes);
         if notes.len() < NOTES_MAX {
@@ -104,12 +105,12 @@ impl Repo {
         }
     }
 
-    /// What was put down since the last time.
+    /// The notes since the last call.
     pub fn notes(&self) -> Vec<String> {
         std::mem::take(&mut *held(&self.locks.notes))
     }
 
-    /// Whose a lock is; none for those that are not to be judged.
+    /// Who owns a lock; `None` for locks that must not be judged.
     fn whose(&self, lock: &Path) -> Option<Whose> {
         let inside = lock.strip_prefix(&self.common).ok()?;
         if OURS.iter().any(|ours| inside.starts_with(ours)) {
@@ -129,7 +130,7 @@ impl Repo {
     }
 }
 
-/// Whether a process of ours has a file open. Where that cannot be seen, it is taken to be.
+/// Whether a process of ours has a file open. If that cannot be determined, the answer is yes.
 fn is_open(path: &Path) -> bool {
     let Ok(processes) = std::fs::read_dir("/proc") else {
         return true;
@@ -142,8 +143,8 @@ fn is_open(path: &Path) -> bool {
     links.any(|open| open == path)
 }
 
-/// Whether a git lives that may hold a lock although it has closed the file, as it does while a hook or an editor runs: one
-/// that works near the lock and is older than it.
+/// Whether a live git may hold a lock although it has closed the file, as it does while a hook or an editor runs: one that
+/// works near the lock and is older than it.
 fn may_be_held(lock: &Path, near: &[PathBuf]) -> bool {
     let (Ok(meta), Ok(processes)) = (lock.symlink_metadata(), std::fs::read_dir("/proc")) else {
         return true;
@@ -177,7 +178,7 @@ fn is_git(process: &Path) -> bool {
 /// When a process was started, in seconds since 1970.
 fn started(process: &Path) -> Option<u64> {
     let stat = std::fs::read_to_string(process.join("stat")).ok()?;
-    // The name in brackets may hold anything; what counts follows the last bracket.
+    // The name in brackets may contain anything; the fields follow the last bracket.
     let ticks: u64 = stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()?;
     let up = clock::boottime_ms() / 1000;
     let booted = (clock::wall_ms() / 1000).saturating_sub(up);

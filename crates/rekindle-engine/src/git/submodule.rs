@@ -36,7 +36,7 @@ impl Work {
             .files()
             .run()?;
         if answer.code == 0 && real.code == 0 {
-            // What the agent fetches or pushes there goes to where the user's does.
+            // The agent's fetches and pushes there use the same remote as the user's.
             let real = String::from_utf8_lossy(&real.out).trim_end().to_owned();
             let call = self.repo.call_in(&at.dir.join(path));
             let _best_effort = call.args(["config", "remote.origin.url", &real]).run()?;
@@ -46,14 +46,14 @@ impl Work {
 }
 
 impl Repo {
-    /// Names and paths of the submodules that `.gitmodules` tells of.
+    /// Names and paths of the submodules listed in `.gitmodules`.
     fn submodules(&self, at: &Checkout) -> Result<Vec<(String, String)>> {
         let call = self.look_at(at).args(["config", "--file", ".gitmodules", "-z", "--get-regexp"]);
         let answer = call.arg(r"^submodule\..*\.path$").run()?;
         let entries = records(&answer.out).filter_map(|entry| std::str::from_utf8(entry).ok()?.split_once('\n'));
         let named = entries.filter_map(|(key, path)| {
             let name = key.strip_prefix("submodule.")?.strip_suffix(".path")?;
-            // A name that leads out of the folder of submodules is none of ours.
+            // A name that leads out of the submodule folder is not accepted.
             (!name.split('/').any(|part| part == "..")).then(|| (name.to_owned(), path.to_owned()))
         });
         Ok(named.collect())

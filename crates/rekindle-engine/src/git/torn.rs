@@ -1,6 +1,6 @@
-//! What a power cut leaves of commits that an agent's own git made: that git syncs neither objects nor names, so files of both
-//! may be there and empty. Found out before anything is built on them; what was acknowledged is never among them, because it is
-//! synced before it is.
+//! What a power cut leaves of commits that an agent's own git made: that git syncs neither objects nor refs, so files of
+//! both may exist and be empty. This is detected before anything is built on them; acknowledged work is never affected,
+//! because it is synced before it is acknowledged.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -9,15 +9,15 @@ use super::call::records;
 use super::{Checkout, Error, Repo, Result, Work, names};
 use crate::save::move_if_there;
 
-/// Object files that are looked at when a run continues; a repository with more is packed by its user's git.
+/// Object files that are checked when a run continues; a repository with more is packed by its user's git.
 const LOOSE_MAX: usize = 500_000;
 
-/// Letters in the name of a folder of objects.
+/// Length of the name of an object folder.
 const FOLDER_LETTERS: usize = 2;
 
 impl Repo {
-    /// Deletes object files without a byte in them: git takes such a file for the object, never writes it again, and cannot read
-    /// it either. A git that lives gives an object its name only when it is written.
+    /// Deletes empty object files: git takes such a file for the object, never writes it again, and cannot read it either. A
+    /// live git gives an object its name only when it is written.
     pub(super) fn sweep_objects(&self) {
         let objects = self.common.join("objects");
         let entries = |dir: &Path| std::fs::read_dir(dir).into_iter().flatten().flatten();
@@ -26,14 +26,14 @@ impl Repo {
             let named = !file.file_name().to_string_lossy().starts_with("tmp_");
             let empty = file.metadata().is_ok_and(|meta| meta.is_file() && meta.len() == 0);
             if named && empty {
-                // One that stays is found again at the next beginning.
+                // A file that stays is found again at the next start.
                 drop(std::fs::remove_file(file.path()));
                 self.locks.torn.store(true, Ordering::Relaxed);
             }
         }
     }
 
-    /// Whether a commit is there with everything that it has and `known` has not.
+    /// Whether a commit exists with everything that it has and `known` has not.
     pub(super) fn is_whole(&self, commit: &str, known: Option<&str>) -> Result<bool> {
         let call = self.call().args(["rev-list", "--objects", "--quiet", "--end-of-options", commit]);
         let call = match known {
@@ -43,7 +43,7 @@ impl Repo {
         Ok(call.run()?.code == 0)
     }
 
-    /// Whether an index names only objects that are there. Looked up only where some were found empty.
+    /// Whether an index names only existing objects. Checked only if some were found empty.
     pub(super) fn is_index_whole(&self, at: &Checkout) -> Result<bool> {
         if !self.locks.torn.load(Ordering::Relaxed) {
             return Ok(true);
@@ -57,7 +57,7 @@ impl Repo {
         Ok(!String::from_utf8_lossy(&answer.ok()?).lines().any(|line| line.ends_with(" missing")))
     }
 
-    /// Moves the file of a ref away that names nothing which can be read, so that it can be written again.
+    /// Moves away the file of a ref whose value cannot be read, so that the ref can be written again.
     pub(super) fn clear_torn(&self, name: &str) -> Result<()> {
         let file = self.common.join(name);
         move_if_there(&file, &self.private("torn-ref")?).map_err(|e| Error::io(&file, e))
@@ -65,7 +65,7 @@ impl Repo {
 }
 
 impl Work {
-    /// The commit that a worktree stands at, if all of it is there.
+    /// The commit that a worktree is at, if it is complete.
     pub(super) fn whole_head(&self, key: &str, at: &Checkout) -> Result<Option<String>> {
         let answer = self.repo.look_at(at).args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).run()?;
         let head = String::from_utf8_lossy(&answer.out).trim_end().to_owned();

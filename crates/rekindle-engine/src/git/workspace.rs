@@ -1,5 +1,5 @@
-//! A worktree for every task: made when first asked for, found again at the same path ever after, whatever has happened to
-//! it. What somebody worked on is never made anew over; the run's newest state comes in only where nothing is open.
+//! A worktree for every task: made when first requested, found again at the same path from then on, whatever has happened to
+//! it. Work in it is never overwritten by a new one; the run's newest state is merged in only if nothing is open.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use super::refs::{Move, there};
 use super::snapshot::Place;
 use super::{Checkout, Error, Removed, Result, Work, call};
 
-/// The label of what was found where a worktree was only half made, or made by another run.
+/// The label for what was found in a worktree that was incomplete, or made by another run.
 const FOUND: &str = "found";
 
 /// A workspace that can be worked in.
@@ -18,16 +18,16 @@ pub struct Workspace {
     /// Where to work: the project's directory in the worktree.
     pub dir: PathBuf,
     pub top: PathBuf,
-    /// The commit that it stands at.
+    /// The commit that it is at.
     pub head: String,
-    /// Whether it was made just now.
+    /// Whether this call made it.
     pub made: bool,
     pub notes: Vec<String>,
 }
 
 impl Work {
-    /// The workspace of a key, made or mended as needed. Fails when git does, or something that rekindle did not make
-    /// stands in its place.
+    /// The workspace of a key, made or repaired as needed. Fails if git does, or something that rekindle did not make is in
+    /// its place.
     pub fn workspace(&self, key: &str) -> Result<Workspace> {
         self.alone(key, || self.workspace_alone(key))
     }
@@ -62,7 +62,7 @@ impl Work {
         let path = self.path(key);
         self.begin_making(key)?;
         self.make_branch(key, notes)?;
-        // A `.git` that leads nowhere is all that an empty directory may hold.
+        // An empty directory may contain only a `.git` that points nowhere.
         let _none_is_fine = std::fs::remove_file(path.join(".git"));
         self.register(key, &path)?;
         match self.link(key)? {
@@ -84,14 +84,15 @@ impl Work {
         if self.repo.commit(&branch)?.is_none() { Err(Error::NameTaken(branch)) } else { Ok(()) }
     }
 
-    /// Half a worktree that has lost its git directory before anybody worked in it, as in a power cut: it is nobody's work.
+    /// An incomplete worktree that lost its git directory before anybody worked in it, as in a power cut: it contains
+    /// nobody's work.
     fn make_anew(&self, key: &str, notes: &mut Vec<String>) -> Result<PathBuf> {
         let aside = self.move_aside(key)?;
         notes.push(format!("the worktree of {key} was only half made and was moved to {}", aside.display()));
         self.make(key, notes)
     }
 
-    /// Finishes a worktree whose making was cut short. Should there be anything in it, it is kept.
+    /// Finishes a worktree whose creation was interrupted. If there is anything in it, it is kept.
     fn finish(&self, key: &str, git_dir: PathBuf, notes: &mut Vec<String>) -> Result<PathBuf> {
         self.make_branch(key, notes)?;
         let at = Checkout { dir: self.path(key), git_dir };
@@ -105,7 +106,7 @@ impl Work {
         let at = Checkout { dir: self.path(key), git_dir };
         let reset = || self.repo.call_at(&at).args(["reset", "--hard", "--quiet"]);
         match reset().files().ok() {
-            // A filter of the operator's that fails (large files that are not here) must not cost the workspace.
+            // If a filter of the operator's fails (large files that are not here), the workspace must not be lost.
             Err(Error::Failed { .. }) => reset().plain_files().ok(),
             done => done,
         }?;
@@ -137,7 +138,7 @@ impl Work {
         self.make(key, notes)
     }
 
-    /// The commit that a worktree stands at; a branch or HEAD that is gone is made again.
+    /// The commit that a worktree is at; a missing branch or HEAD is restored.
     pub(super) fn restore_head(&self, key: &str, at: &Checkout, notes: &mut Vec<String>) -> Result<String> {
         if let Some(head) = self.whole_head(key, at)? {
             self.restore_index(key, at, notes)?;
@@ -159,7 +160,7 @@ impl Work {
         Ok(head)
     }
 
-    /// Makes a worktree's index again where there is none that git can read; files are not touched.
+    /// Restores a worktree's index if there is none that git can read; files are not touched.
     fn restore_index(&self, key: &str, at: &Checkout, notes: &mut Vec<String>) -> Result<()> {
         let index = at.git_dir.join("index");
         let readable = self.repo.look_at(at).args(["ls-files", "--others", "--directory", "--", ".git"]).run()?;
@@ -174,14 +175,14 @@ impl Work {
         Ok(())
     }
 
-    /// The newest commit that is known of a workspace and is there whole: its branch, what its own log says, its last
-    /// snapshot's, its base.
+    /// The newest known commit of a workspace that is complete: from its branch, its own log, its last snapshot, or its
+    /// base.
     pub(super) fn last_head(&self, key: &str, git_dir: Option<&Path>) -> Result<Option<String>> {
         let logged = git_dir.filter(|dir| **dir != self.repo.common).and_then(logged_head);
         let snapshot = format!("{}^1", names::last(&self.run, key));
         let base = self.repo.commit(&names::base(&self.run, key))?;
         for name in [Some(names::work_branch(&self.run, key)), logged, Some(snapshot)].into_iter().flatten() {
-            // One that cannot be read is as good as none.
+            // A commit that cannot be read counts as missing.
             if let Some(commit) = self.repo.commit(&name).ok().flatten()
                 && self.repo.is_whole(&commit, base.as_deref())?
             {
@@ -191,7 +192,7 @@ impl Work {
         Ok(base)
     }
 
-    /// Brings the run's newest state into a worktree in which nothing is open and nothing unmerged.
+    /// Merges the run's newest state into a worktree in which nothing is open and nothing unmerged.
     fn freshen(&self, key: &str, at: &Checkout, head: String, notes: &mut Vec<String>) -> Result<String> {
         if self.branch.is_empty() {
             return Ok(head);
@@ -212,7 +213,7 @@ impl Work {
                 self.end_making(key)?;
                 Ok(tip)
             }
-            // An ignored file in the way, say: the workspace is as good as before.
+            // For example an ignored file in the way: the workspace is as good as before.
             Err(Error::Failed { said, .. }) => {
                 notes.push(format!("{key} works on an older state of {}: {said}", self.branch));
                 self.end_making(key)?;

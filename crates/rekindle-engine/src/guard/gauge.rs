@@ -1,5 +1,5 @@
-//! The fuel gauge: what the status line shows of context and allowance goes into the journal when little is left, and when there
-//! is enough again.
+//! The fuel gauge: the context and allowance shown by the status line go into the journal when little is left, and when
+//! there is enough again.
 
 use std::io;
 use std::path::Path;
@@ -9,11 +9,11 @@ use rekindle_shim::clock;
 
 use super::journal::{self, Journal};
 
-/// At or below this many percent little is left.
+/// At or below this percentage, little is left.
 pub const LOW: u8 = 10;
 
-/// Keeps what is left of context and allowance, in percent, if it has passed the mark since it was last kept. A session that
-/// nobody guards has no journal, and gets none.
+/// Records what is left of context and allowance, in percent, if it has crossed the threshold since the last record. A
+/// session that is not guarded has no journal, and gets none.
 pub fn keep(session_dir: &Path, context: Option<u8>, usage: Option<u8>) -> io::Result<()> {
     if !session_dir.join(journal::FILE).exists() {
         return Ok(());

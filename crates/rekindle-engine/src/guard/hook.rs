@@ -1,7 +1,8 @@
-//! One call of `rekindle hook`: hears one event, appends one record, tells the session where it stands when it is time.
+//! One call of `rekindle hook`: reads one event, appends one record, and gives the session its recovery text when it is
+//! time.
 //!
-//! Most calls come after a tool and do nothing but append. A session's whole state is put together only where it may have to be
-//! told something, and where a batch of work has ended and its file is written.
+//! Most calls come after a tool and only append. A session's whole state is assembled only if the session may need the text,
+//! or if a batch of work has ended and the state's file is written.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -21,16 +22,16 @@ use super::{journal, place};
 use crate::agents::KINDS;
 use crate::agents::guard_adapter::{GuardAdapter, Heard, Moment};
 
-/// Programs that only stand between a session's program and the hook.
+/// Programs that only run between a session's program and the hook.
 const BETWEEN: [&str; 9] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "env", "timeout"];
 
-/// The state's file is written at least whenever the journal has grown by this much, also in a turn that lasts for hours.
+/// The state's file is written at least whenever the journal has grown by this much, even in a turn that lasts for hours.
 const WRITE_EVERY_BYTES: u64 = 32 << 10;
 
 /// Set by `guard recover --launch`: the session has its text as a prompt and only continues the one that is named.
 pub const LAUNCHED_VARIABLE: &str = "REKINDLE_GUARD_LAUNCHED";
 
-/// Where a session's things are.
+/// Where a session's files are.
 #[derive(Clone, Debug)]
 pub struct Places {
     pub guard_dir: PathBuf,
@@ -38,8 +39,8 @@ pub struct Places {
     pub state_dir: PathBuf,
 }
 
-/// Hears `heard` and prints what has to be told. Fails when something could not be kept; what had to be told is told
-/// all the same.
+/// Handles `heard` and prints what the session needs. Fails if something could not be recorded; the text is printed all the
+/// same.
 pub fn run(
     program: &dyn GuardAdapter,
     heard: Heard,
@@ -59,7 +60,7 @@ pub fn run(
     }
 }
 
-/// One event being heard.
+/// One event being handled.
 struct Hearing<'a> {
     program: &'a dyn GuardAdapter,
     heard: Heard,
@@ -67,12 +68,12 @@ struct Hearing<'a> {
     var: &'a dyn Fn(&str) -> Option<String>,
     key: String,
     dir: PathBuf,
-    /// Whether nothing was heard of this session before.
+    /// Whether this is the first event of this session.
     new: bool,
 }
 
 impl Hearing<'_> {
-    /// Contexts and turns of a helper are not the session's.
+    /// Drops facts about a helper's contexts and turns: they are not the session's.
     fn only_its_own(&mut self) {
         if self.heard.helper.is_none() {
             return;
@@ -110,7 +111,7 @@ impl Hearing<'_> {
         Record { at: clock::wall_ms(), event: self.heard.event.clone(), facts, read: Vec::new() }
     }
 
-    /// Paths inside the project are kept without the way to it: they are shown in a bounded room.
+    /// Paths inside the project are recorded relative to it, because the space to show them is bounded.
     fn shorten(&self, facts: &mut [Fact]) {
         for fact in facts {
             if let Fact::FileChanged { path, .. } | Fact::PlanFile { path } = fact
@@ -121,7 +122,7 @@ impl Hearing<'_> {
         }
     }
 
-    /// Whether something could be told now.
+    /// Whether this event allows giving the session a text.
     fn chance(&self) -> Option<Chance<'_>> {
         match &self.heard.moment {
             Moment::Begins(how) => Some(Chance::Begins(*how)),
@@ -138,7 +139,7 @@ impl Hearing<'_> {
         }
     }
 
-    /// Keeps a record where nothing can be told; at the end of a batch the state's file is written.
+    /// Records an event at which the session can get no text; at the end of a batch the state's file is written.
     fn keep(&self, mut record: Record) -> io::Result<()> {
         let batch = matches!(self.heard.moment, Moment::Batch | Moment::Ends);
         if record.facts.is_empty() && !batch {
@@ -146,7 +147,7 @@ impl Hearing<'_> {
         }
         let mut journal = Journal::open(&self.dir)?;
         if batch {
-            // The transcript is read by one at a time: what it shows is counted once.
+            // Only one process at a time reads the transcript, so that its contents are counted once.
             journal.lock();
             let session = journal.session()?;
             record.facts.retain(|fact| session.is_news(fact));
@@ -159,8 +160,8 @@ impl Hearing<'_> {
         Ok(())
     }
 
-    /// Tells the session where it stands if it is time, then keeps the record. In this order: a text that comes twice costs
-    /// little, one that is recorded and never came costs the thread.
+    /// Gives the session its recovery text if it is time, then writes the record. In this order: a text that arrives twice
+    /// costs little, one that is recorded and never arrived costs the thread.
     fn tell(&self, mut record: Record, chance: &Chance<'_>, out: &mut dyn Write) -> io::Result<()> {
         let journal = Journal::open(&self.dir);
         let mut session = Session::default();
@@ -188,7 +189,7 @@ impl Hearing<'_> {
         said
     }
 
-    /// Keeps a record of a moment at which something could have been told.
+    /// Records an event at which the session could have got a text.
     fn put_down(&self, mut journal: Journal, record: &Record) -> io::Result<()> {
         let often = matches!(self.heard.moment, Moment::Tool | Moment::Request(_));
         if often && record.facts.is_empty() && record.read.is_empty() {
@@ -241,7 +242,7 @@ impl Hearing<'_> {
         } else if !launched {
             return Ok(());
         }
-        // What is part of one request alone does not stay.
+        // Text that is part of a single request does not stay.
         if matches!(self.heard.moment, Moment::Request(_)) {
             return Ok(());
         }
@@ -259,7 +260,7 @@ impl Hearing<'_> {
         launched.or_else(|| sessions::died(&self.places.guard_dir, &self.key, clock::wall_ms()))
     }
 
-    /// What the transcript of a session that died holds beyond what was read of it.
+    /// The part of a dead session's transcript that has not been read yet.
     fn rest_of(&self, died: &Known) -> Vec<Fact> {
         let program = KINDS.of(died.program()).and_then(|kind| kind.about().guard_adapter);
         let path = died.session.transcript.as_ref();
@@ -268,7 +269,7 @@ impl Hearing<'_> {
         };
         let mut facts = transcript::read_on(program, Path::new(path), died.session.read_to).facts;
         self.shorten(&mut facts);
-        // Its compactions and its places are not ours.
+        // Its compactions and its offsets are not ours.
         let own = |fact: &Fact| !matches!(fact, Fact::Compacted { .. } | Fact::ReadTo { .. });
         facts.into_iter().filter(own).collect()
     }

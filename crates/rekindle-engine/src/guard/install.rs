@@ -1,7 +1,8 @@
-//! Putting rekindle's hooks into programs' settings and taking them out again. Every byte that is somebody else's stays as it is;
-//! what nobody has changed since is put back byte for byte, and from everything else only our own entries are taken.
+//! Installs rekindle's hooks in programs' settings and removes them again. Every byte that belongs to somebody else stays as
+//! it is; a file that nobody has changed since is restored byte for byte, and from every other file only our own entries are
+//! removed.
 //!
-//! Which files, forms and events a program has is told by `agents::hook_installer`. In here no program has a name.
+//! Which files, forms and events a program has is defined in `agents::hook_installer`. No program is named here.
 
 mod content;
 mod edit;
@@ -35,15 +36,15 @@ pub enum Error {
     /// There is no home to find the user's settings in.
     #[error("HOME is not set, so your settings cannot be found")]
     NoHome,
-    /// The path of this program cannot stand in a settings file.
+    /// The path of this program cannot be written into a settings file.
     #[error("{} is not text that a settings file can hold: move rekindle elsewhere", .0.display())]
     NotAPath(PathBuf),
     #[error("{} is not valid JSON (line {line}, column {column}: {why}), nothing was changed: correct it first", path.display())]
     Broken { path: PathBuf, line: usize, column: usize, why: String },
-    /// Something in the file has another type than it must have.
+    /// Something in the file does not have the required type.
     #[error("{what} in {} is not {wanted}, nothing was changed: correct it first", path.display())]
     WrongType { path: PathBuf, what: String, wanted: &'static str },
-    /// Git tracks the file, so a change would be everybody's.
+    /// Git tracks the file, so a change would affect everybody.
     #[error("git tracks {}, so it is not yours alone: use --project to install for everybody, or --user for yourself", .0.display())]
     Tracked(PathBuf),
     /// A file of the same name that is not ours.
@@ -98,7 +99,7 @@ pub struct Site<'a> {
     pub places: Places<'a>,
     /// The project's state directory, made if need be.
     pub state: &'a Path,
-    /// The program that hooks call: absolute.
+    /// The program that hooks call, as an absolute path.
     pub rekindle: &'a Path,
 }
 
@@ -136,17 +137,17 @@ pub enum Change {
 pub struct Installed {
     pub file: PathBuf,
     pub change: Change,
-    /// The events that call rekindle; none where the file is ours alone.
+    /// The events that call rekindle; empty if the file is ours alone.
     pub events: Vec<&'static str>,
     /// The list of patterns that now hides the file from git.
     pub hidden_by: Option<PathBuf>,
     /// Whether the status line is ours now.
     pub status_line: bool,
-    /// What was the status line's command before.
+    /// The previous command of the status line.
     pub chained: Option<String>,
 }
 
-/// Installs one program's hooks. The error says why it cannot be done; nothing was changed then.
+/// Installs one program's hooks. The error says why that is not possible; nothing was changed then.
 pub fn install(
     site: &Site<'_>,
     program: &dyn HookInstaller,
@@ -167,7 +168,7 @@ pub fn install(
     };
     let line = key.filter(|_| status_line || found.status_line.is_some()).map(|key| (key, chained.as_deref()));
     let content = content(site.rekindle, program, line)?;
-    // Refused before anything is made, the state directory included.
+    // Refused before anything is created, including the state directory.
     next(&path, &content, None, seen.as_ref())?;
     let mut ledger = site.ledger(scope)?;
     let new = next(&path, &content, ledger.get(&path), seen.as_ref())?;
@@ -196,28 +197,28 @@ pub fn install(
     Ok(Installed { file: path, change, events, hidden_by, status_line: line.is_some(), chained })
 }
 
-/// How something was taken out.
+/// How our hooks were removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Removal {
     /// It is as it was before, byte for byte.
     Restored,
-    /// It was not there before and is gone.
+    /// It did not exist before and is deleted.
     Deleted,
-    /// Others have changed it since: only our entries were taken out.
+    /// Others have changed it since: only our entries were removed.
     TakenOut,
     /// Nothing of ours was in it.
     Nothing,
 }
 
-/// A file that nothing of ours is in any more.
+/// A file that no longer contains anything of ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removed {
     pub file: PathBuf,
     pub removal: Removal,
 }
 
-/// Takes one program's hooks out of the settings of a scope, and out of whichever other files the manifest names for it.
-/// The error says why a file cannot be changed; it is as it was then.
+/// Removes one program's hooks from the settings of a scope, and from whichever other files the manifest names for it. The
+/// error says why a file cannot be changed; it is unchanged then.
 pub fn uninstall(site: &Site<'_>, program: &dyn HookInstaller, scope: Scope) -> Result<Vec<Removed>, Error> {
     let (dir, base) = site.ledger_dir(scope)?;
     let mut ledger = Ledger::take_if_there(&dir, &base)?;
@@ -268,7 +269,7 @@ fn take_out(
     Ok(removal)
 }
 
-/// A record that was lost, where the text tells by itself that the file was made by us: an installation would make just that.
+/// Reconstructs a lost record if the text itself shows that we made the file: an installation would produce exactly that.
 fn all_ours(program: &dyn HookInstaller, text: &str) -> Option<ManifestEntry> {
     let found = edit::find(text, program.kind(), None).ok()?;
     let content = content(&found.entries.first()?.call.rekindle, program, None).ok()?;
@@ -278,7 +279,7 @@ fn all_ours(program: &dyn HookInstaller, text: &str) -> Option<ManifestEntry> {
     record.made(text).then_some(record)
 }
 
-/// What is left of a file without ours; nothing where it goes.
+/// What is left of a file without our part; `None` if the file is deleted.
 fn left(
     path: &Path,
     content: &Content,
@@ -299,14 +300,14 @@ fn left(
         }
     };
     match text {
-        // Somebody has put the file elsewhere and left a link: it still holds nothing.
+        // Somebody has moved the file elsewhere and left a link: it stays, without content.
         None if seen.linked => Ok((Some("{}\n".to_owned()), Removal::TakenOut)),
         None => Ok((None, Removal::Deleted)),
         Some(text) => Ok((Some(text), removal)),
     }
 }
 
-/// What a file becomes.
+/// What a file will contain.
 struct Next {
     record: ManifestEntry,
     text: Option<String>,
@@ -338,7 +339,7 @@ fn next(path: &Path, content: &Content, record: Option<&ManifestEntry>, seen: Op
     Ok(Next { record: new, text: Some(text) })
 }
 
-/// What a program's file has to hold.
+/// What a program's file must contain.
 fn content(
     rekindle: &Path,
     program: &dyn HookInstaller,

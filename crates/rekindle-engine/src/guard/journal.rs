@@ -1,8 +1,8 @@
-//! A session's journal: a line of JSON for each hook, appended in one write and synced once, by as many hooks at once as there
-//! are. A line that was torn by a full disk or a power cut hurts nobody but itself.
+//! A session's journal: one line of JSON for each hook, appended in one write and synced once, by any number of hooks at
+//! once. A line that was torn by a full disk or a power cut damages nothing but itself.
 //!
-//! Reading adds the records up. The sum up to some place is kept beside the journal so that a long session need not be read
-//! from its beginning each time; it is derived and may be deleted.
+//! Reading adds up the records. The sum up to some position is kept beside the journal so that a long session need not be
+//! read from its start each time; it is derived and may be deleted.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -21,11 +21,11 @@ pub const FILE: &str = "journal.jsonl";
 
 const SUM_FILE: &str = "sum.json";
 
-/// The form of the sum; another one is not read.
+/// The version of the sum; another one is not read.
 const SUM_VERSION: u32 = 2;
 
-/// Tries to get the lock, and milliseconds between them: a hook that holds it is done in a few. After that it is done
-/// without: telling a session twice is better than not at all.
+/// Attempts to get the lock, and milliseconds between them: a hook that holds it finishes in a few. After that the hook
+/// continues without the lock: giving a session its text twice is better than not at all.
 const LOCK_TRIES: u32 = 200;
 const LOCK_PAUSE_MS: u64 = 5;
 
@@ -38,7 +38,7 @@ pub struct Journal {
     file: File,
 }
 
-/// What a journal adds up to.
+/// The sum of a journal.
 #[derive(Debug, Serialize, Deserialize)]
 struct Sum {
     version: u32,
@@ -48,14 +48,14 @@ struct Sum {
 }
 
 impl Journal {
-    /// Opens a session's journal, making it where it is missing.
+    /// Opens a session's journal, creating it if it is missing.
     pub fn open(dir: &Path) -> io::Result<Self> {
         let path = dir.join(FILE);
         let file = match Self::options().open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 place::make(dir)?;
                 let file = Self::options().create(true).mode(0o600).open(&path)?;
-                // A name that a power cut takes away takes its records along.
+                // If a power cut loses a name, it loses the records too.
                 for above in [Some(dir), dir.parent()].into_iter().flatten() {
                     File::open(above)?.sync_all()?;
                 }
@@ -72,10 +72,10 @@ impl Journal {
         options
     }
 
-    /// Appends a record, durably when this returns; says how long the journal was before and is now.
+    /// Appends a record, which is durable when this returns; returns the journal's length before and after.
     pub fn append(&mut self, record: &Record) -> io::Result<(u64, u64)> {
         let line = serde_json::to_string(record)?;
-        // A line feed in front: whatever was torn before ends there. Blank lines are skipped.
+        // Starts with a line feed, which ends any torn line before it. Blank lines are skipped.
         let bytes = format!("\n{line}\n");
         let written = self.file.write(bytes.as_bytes())?;
         if written < bytes.len() {
@@ -86,7 +86,7 @@ impl Journal {
         Ok((now.saturating_sub(bytes.len() as u64), now))
     }
 
-    /// Waits for whoever else is telling this session, but not for long. Others may append meanwhile.
+    /// Waits for another hook that is giving this session a text, but not for long. Others may append meanwhile.
     pub fn lock(&self) {
         for _ in 0..LOCK_TRIES {
             if rustix::fs::flock(&self.file, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_ok() {
@@ -96,7 +96,7 @@ impl Journal {
         }
     }
 
-    /// What it adds up to.
+    /// The sum of the journal.
     pub fn session(&self) -> io::Result<Session> {
         session(&self.dir)
     }
@@ -109,7 +109,7 @@ impl Journal {
     }
 }
 
-/// What a session's journal adds up to, for a reader.
+/// The sum of a session's journal, for a reader.
 pub fn session(dir: &Path) -> io::Result<Session> {
     Ok(sum(dir, INHERITED_DEPTH)?.session)
 }

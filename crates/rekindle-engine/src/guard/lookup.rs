@@ -1,5 +1,5 @@
-//! What rekindle can establish itself before it tells a session where it stands, so that nobody has to be told to find out:
-//! which files are there, which team, which processes live, what the repository holds, which plan is followed.
+//! What rekindle can establish itself before it gives a session its recovery text, so that the session need not find out:
+//! which files exist, which team, which processes are alive, the state of the repository, which plan is followed.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::git;
 use crate::state_dir::StateDir;
 use crate::store::{Read, SqliteReader, Table};
 
-/// Largest plan that is read; what is put before a session is cut further.
+/// Largest plan that is read; what the session gets is truncated further.
 const PLAN_MAX_BYTES: u64 = 256 << 10;
 
 /// Largest file of a team.
@@ -25,13 +25,13 @@ const TEAM_MAX_BYTES: u64 = 1 << 20;
 /// Members of a team that are named.
 const MEMBERS_MAX: usize = 20;
 
-/// Files that are looked for, the newest first.
+/// Files that are checked, newest first.
 const FILES_MAX: usize = 200;
 
-/// What is read of an answer of git.
+/// How much of git's output is read.
 const GIT_BYTES: usize = 64 << 10;
 
-/// How long git is waited for: a session waits for the hook, and a hook that is late is not heard.
+/// How long to wait for git: a session waits for the hook, and the output of a late hook is lost.
 const GIT_MS: u64 = 1_500;
 
 /// Files that are named when they are missing.
@@ -40,7 +40,7 @@ const NAMED_MAX: usize = 5;
 #[derive(Debug, Default)]
 pub struct Found {
     pub sentences: Vec<String>,
-    /// The team, where the plan has a name that one would be called after.
+    /// The team, if the plan has a name after which one would be named.
     pub team: Option<Team>,
     pub plan: Option<Plan>,
 }
@@ -60,14 +60,14 @@ pub fn look(whom: &Whom<'_>, var: &dyn Fn(&str) -> Option<String>) -> Found {
         let path = plan.as_ref()?.path.as_ref()?;
         Some(Path::new(path).file_stem()?.to_string_lossy().into_owned())
     });
-    // A name that is more than a name is none.
+    // A name with other characters is not used.
     let plain = |slug: &String| slug.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
     let named = slug.filter(plain).map(|slug| format!("exec-{slug}"));
     let team = team(program, named.as_deref(), key, session, var);
     Found { sentences, team, plan }
 }
 
-/// Whether what was written is there.
+/// Whether the files that were written exist.
 fn files(session: &Session, dir: &Path) -> Option<String> {
     let newest: Vec<&str> = session.files.iter().rev().take(FILES_MAX).map(|file| file.path.as_str()).collect();
     if newest.is_empty() {
@@ -129,7 +129,7 @@ fn project_plan(dir: &Path) -> Option<String> {
     rekindle_core::plan::parse("plan", text.as_bytes()).plan.map(|_| name.to_owned())
 }
 
-/// The team that a session of this plan would have made; some programs call it by the session's id instead.
+/// The team that a session of this plan would have made; some programs name it by the session's id instead.
 fn team(
     program: &dyn GuardAdapter,
     named: Option<&str>,
@@ -145,7 +145,7 @@ fn team(
             return Some(Team { name: name.to_owned(), file, members: members(&text) });
         }
     }
-    // A team that nobody made is nothing to tell of, unless there are helpers who may have been one.
+    // A team that nobody made is not mentioned, unless there are helpers that may have been one.
     let name = named.filter(|_| !session.helpers.is_empty())?.to_owned();
     Some(Team { name, file: None, members: Vec::new() })
 }

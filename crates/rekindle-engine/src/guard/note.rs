@@ -12,7 +12,7 @@ use super::recover::STATE_FILE;
 use super::{place, sessions};
 use crate::agents::KINDS;
 
-/// The session that calls, by the variable that its program sets for those it starts.
+/// The session that calls, by the variable that its program sets for the processes that it starts.
 pub fn calling(var: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     KINDS.guard_adapters().find_map(|program| {
         let session = var(program.session_variable()?).filter(|session| !session.is_empty())?;
@@ -20,7 +20,7 @@ pub fn calling(var: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     })
 }
 
-/// The session of this directory that was last heard of.
+/// The session of this directory with the newest event.
 pub fn newest(guard_dir: &Path) -> Option<String> {
     sessions::all(guard_dir).into_iter().next().map(|known| known.key)
 }
@@ -30,7 +30,7 @@ pub fn note(guard_dir: &Path, key: &str, words: &str, work_dir: &Path) -> io::Re
     let mut journal = Journal::open(&dir)?;
     let facts = vec![Fact::Noted { text: text(words) }];
     journal.append(&Record { at: clock::wall_ms(), event: "note".to_owned(), facts, read: Vec::new() })?;
-    // It is kept; the file is written again with the next batch at the latest.
+    // The note is recorded; the file is written again with the next batch at the latest.
     if let Ok(session) = journal.keep_sum() {
         let text = state_file::render(&session, key, &work_dir.display().to_string());
         drop(atomic::save(&dir, STATE_FILE, text.as_bytes()));

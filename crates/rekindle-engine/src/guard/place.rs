@@ -1,5 +1,5 @@
-//! Where guard keeps what it hears: in the project's state directory where there is one, else in the user's own. It never
-//! makes a directory inside a project that did not ask for it.
+//! Where guard keeps its records: in the project's state directory if there is one, else in the user's own. It never creates
+//! a directory inside a project that did not ask for it.
 
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,14 @@ pub const DIR_NAME: &str = "guard";
 /// Where a hook says what it could not do, one line each.
 pub const LOG_FILE: &str = "hook.log";
 
-/// Longest id of a session that is used as it is in a file's name.
+/// Longest session id that is used unchanged in a file name.
 const ID_MAX_BYTES: usize = 80;
 
-/// Only the owner reads what was said.
+/// Only the owner may read the records.
 const DIR_MODE: u32 = 0o700;
 
-/// Guard's directory for a project: the user's own for `root` where sessions were kept there before, else that in `state_dir` where
-/// it exists, else the user's. So a state directory that comes into being later takes no session away.
+/// Guard's directory for a project: the user's own for `root` if sessions were kept there before, else the one in
+/// `state_dir` if that exists, else the user's. So creating a state directory later hides no session.
 pub fn of(state_dir: &Path, root: &Path, var: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let name = root.file_name().map(|name| plain(&name.to_string_lossy())).unwrap_or_default();
     let hash = blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex();
@@ -28,8 +28,8 @@ pub fn of(state_dir: &Path, root: &Path, var: &dyn Fn(&str) -> Option<String>) -
     own
 }
 
-/// Where a session is kept, for somebody in `dir` who may be deep inside its project or in another one: upwards from there, then
-/// among all that the user has.
+/// Where a session is kept, for a caller in `dir` who may be deep inside its project or in another one: searched upwards
+/// from there, then among all of the user's.
 pub fn of_session(key: &str, dir: &Path, var: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let upwards = dir.ancestors().map(|above| above.join(".rekindle").join(DIR_NAME));
     let users = users(var).into_iter().filter_map(|dir| std::fs::read_dir(dir).ok());
@@ -58,7 +58,7 @@ pub fn key(program: &str, session: &str) -> String {
     }
 }
 
-/// Makes a directory with all above it that are missing, for the owner alone.
+/// Creates a directory with all missing parents, for the owner alone.
 pub fn make(dir: &Path) -> std::io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(DIR_MODE).create(dir)
 }

@@ -1,4 +1,4 @@
-//! Puts together what a session is told: the record, what was looked up just now, the plan.
+//! Assembles a session's recovery text: the record, what was looked up at this moment, the plan.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::agents::guard_adapter::GuardAdapter;
 /// The name of the state's file in a session's directory.
 pub const STATE_FILE: &str = "session-state.md";
 
-/// Whom to tell, and where it is.
+/// The session that gets the text, and where it is.
 #[derive(Clone, Copy)]
 pub struct Whom<'a> {
     pub program: &'a dyn GuardAdapter,
@@ -27,7 +27,7 @@ pub struct Whom<'a> {
     pub room: usize,
 }
 
-/// The text for it. Every one carries a mark of its own: programs drop what they have already shown.
+/// Its text. Each one carries a unique mark, because programs drop what they have already shown.
 pub fn compose(whom: &Whom<'_>, telling: Telling, var: &dyn Fn(&str) -> Option<String>) -> String {
     let found = lookup::look(whom, var);
     let heard_until = moment(whom.session.last_at);
@@ -45,13 +45,13 @@ pub fn compose(whom: &Whom<'_>, telling: Telling, var: &dyn Fn(&str) -> Option<S
     })
 }
 
-/// A moment, to the second.
+/// A time, to the second.
 fn moment(ms: u64) -> String {
     let moment = i64::try_from(ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
     moment.map_or_else(|| ms.to_string(), |moment| format!("{moment:.0}"))
 }
 
-/// Random, or at least never the same: where the system gives no randomness the time does.
+/// Random, or at least never the same: if the system provides no randomness, the time is used.
 fn nonce() -> String {
     let mut bytes = [0_u8; 16];
     if getrandom::fill(&mut bytes).is_err() {

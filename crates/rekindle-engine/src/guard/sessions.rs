@@ -1,4 +1,4 @@
-//! The sessions of one place: which there are, which of them live, and whether the last one died with work open.
+//! The sessions of one place: which there are, which of them are alive, and whether the last one died with work open.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use rekindle_shim::identity::{Opened, ProcId};
 
 use super::journal;
 
-/// Sessions that are looked at, the newest first; older ones are history.
+/// Sessions that are inspected, newest first; older ones are history.
 const LOOKED_AT_MAX: usize = 40;
 
 /// A session of this place.
@@ -17,7 +17,7 @@ pub struct Known {
     /// The name of its directory.
     pub key: String,
     pub dir: PathBuf,
-    /// What its journal adds up to.
+    /// The sum of its journal.
     pub session: Session,
 }
 
@@ -27,7 +27,7 @@ impl Known {
         self.key.split_once('-').map_or(self.key.as_str(), |(program, _)| program)
     }
 
-    /// Whether its process lives; where nothing is known of it, it does not.
+    /// Whether its process is alive; if nothing is known about it, it is not.
     pub fn lives(&self) -> bool {
         self.session.ended.is_none() && process_lives(&self.session)
     }
@@ -39,14 +39,14 @@ pub fn process_lives(session: &Session) -> bool {
     id.is_some_and(|id| matches!(id.open(), Ok(Opened::Ours(_) | Opened::Likely(_))))
 }
 
-/// The sessions of a place, the one last heard of first.
+/// The sessions of a place, the one with the newest event first.
 pub fn all(guard_dir: &Path) -> Vec<Known> {
     let mut known: Vec<Known> = newest_first(guard_dir).into_iter().take(LOOKED_AT_MAX).filter_map(load).collect();
     known.sort_by_key(|known| std::cmp::Reverse(known.session.last_at));
     known
 }
 
-/// Directories of sessions, by when their journals were last written.
+/// Session directories, by when their journals were last written.
 fn newest_first(guard_dir: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(guard_dir).into_iter().flatten().flatten();
     let mut found: Vec<(std::time::SystemTime, PathBuf)> = entries
@@ -64,14 +64,14 @@ fn load(dir: PathBuf) -> Option<Known> {
     Some(Known { session: journal::session(&dir).ok()?, key, dir })
 }
 
-/// The session that a new one continues: the last that is not alive, died with work open and was not taken up. Whoever has taken
-/// it up was heard of after it, so nothing older has to be looked at.
+/// The session that a new one continues: the last one that is not alive, died with work open and was not taken over. A
+/// session that took it over has newer events, so nothing older has to be inspected.
 pub fn died(guard_dir: &Path, own_key: &str, now_ms: u64) -> Option<Known> {
     let mut taken_up: Vec<String> = Vec::new();
     let others = newest_first(guard_dir).into_iter().filter(|dir| dir.file_name().is_none_or(|name| name != own_key));
     others.take(LOOKED_AT_MAX).filter_map(load).find(|known| {
         let session = &known.session;
-        // One that ended before anybody said anything has taken nothing up, whatever it was offered.
+        // A session that ended before anybody said anything has taken over nothing, whatever it was offered.
         let lives = known.lives();
         if session.own_work || lives {
             taken_up.extend(session.inherits.iter().cloned());
@@ -80,8 +80,8 @@ pub fn died(guard_dir: &Path, own_key: &str, now_ms: u64) -> Option<Known> {
     })
 }
 
-/// The session that a new one was launched for, unless one that lives has taken it up: what the launched one starts in turn is not
-/// launched for it.
+/// The session that a new one was launched for, unless a live session has taken it over: sessions that the launched one
+/// starts in turn were not launched for it.
 pub fn launched(guard_dir: &Path, key: &str) -> Option<Known> {
     let mut known = all(guard_dir);
     if known.iter().any(|known| known.session.inherits.iter().any(|earlier| earlier == key) && known.lives()) {

@@ -1,4 +1,4 @@
-//! Reading on in a session's transcript: whole lines from where it was last read, in bounded memory.
+//! Continues reading a session's transcript: whole lines from the last offset, in bounded memory.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
@@ -11,12 +11,12 @@ use crate::agents::guard_adapter::GuardAdapter;
 /// Longest line: a tool's result with a picture in it. A longer one is skipped.
 const LINE_MAX_BYTES: usize = 16 << 20;
 
-/// Most facts kept of one reading: of a transcript that was never read before, the newest count.
+/// Most facts kept from one read: of a transcript that was never read before, the newest count.
 const FACTS_MAX: usize = 4_000;
 
 #[derive(Debug, Default)]
 pub(super) struct Reading {
-    /// What it told, with how far it was read at the end; nothing where there was nothing new.
+    /// What it reported, with the final offset; empty if there was nothing new.
     pub facts: Vec<Fact>,
     /// Whether the file is shorter than what was read of it before, or gone.
     pub missing: bool,
@@ -27,7 +27,7 @@ pub(super) fn read_on(program: &dyn GuardAdapter, path: &Path, from: u64) -> Rea
         return Reading::default();
     };
     let Ok(mut file) = File::open(path) else {
-        // Said once: from then on there is nothing that could be missing.
+        // Reported once: from then on nothing can be missing.
         let facts = if from > 0 { vec![Fact::ReadTo { offset: 0 }] } else { Vec::new() };
         return Reading { facts, missing: from > 0 };
     };
@@ -63,7 +63,7 @@ pub(super) fn read_on(program: &dyn GuardAdapter, path: &Path, from: u64) -> Rea
     Reading { facts, missing }
 }
 
-/// The next line, empty where it was too long; 0 at the end or where the last line has no end yet.
+/// The next line, empty if it was too long; 0 at the end or if the last line has no end yet.
 fn whole_line(lines: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<u64> {
     line.clear();
     let mut read = 0_u64;

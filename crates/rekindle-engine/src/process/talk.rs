@@ -1,5 +1,5 @@
-//! A program that is spoken with line by line. Threads read and write, so that neither a slow reader nor a slow writer holds up
-//! the caller; what is said is the callers'.
+//! A conversation with a program, line by line. Threads read and write, so that neither a slow reader nor a slow writer
+//! delays the caller; what is said is left to the callers.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::process::{ChildStdin, Command, ExitStatus, Stdio};
@@ -12,15 +12,15 @@ use super::{Group, LOOK_MS};
 /// Messages that wait to be read by the program: requests and answers, of which there are few at a time.
 const OUTBOX: usize = 256;
 
-/// A program that is spoken with. Dropped, it is ended with all of its process group.
+/// A program in a conversation. When dropped, it is killed with its whole process group.
 pub struct Talk {
     group: Group,
     outbox: Option<SyncSender<Vec<u8>>>,
 }
 
 impl Talk {
-    /// Starts it. `take` gets every line of up to `line_max` bytes, and nothing once its output has ended; it says whether it
-    /// wants more. Fails when the program or a thread cannot be started.
+    /// Starts it. `take` gets every line of up to `line_max` bytes, and `None` once its output has ended; it returns whether
+    /// it wants more. Fails if the program or a thread cannot be started.
     pub fn start(
         command: &mut Command,
         line_max: u64,
@@ -39,7 +39,7 @@ impl Talk {
         Ok(Self { group, outbox: Some(outbox) })
     }
 
-    /// Sends it a line. Fails when it does not read, or its input was closed.
+    /// Sends it a line. Fails if the program does not read, or its input was closed.
     pub fn send(&self, line: &str) -> io::Result<()> {
         let outbox = self.outbox.as_ref().ok_or(ErrorKind::NotConnected)?;
         outbox.try_send(format!("{line}\n").into_bytes()).map_err(|error| match error {
@@ -48,7 +48,7 @@ impl Talk {
         })
     }
 
-    /// Ends its input once all that was sent is written.
+    /// Closes its input once everything that was sent is written.
     pub fn close(&mut self) {
         self.outbox = None;
     }
@@ -61,8 +61,8 @@ impl Talk {
         self.group.terminate();
     }
 
-    /// Ends its input and waits for its end, at most that long; then ends it with all of its group. Nothing if it had to be
-    /// ended.
+    /// Closes its input and waits for its exit, at most this long; then kills it with its whole group. `None` if it had to
+    /// be killed.
     pub fn end(mut self, within_ms: u64) -> Option<ExitStatus> {
         self.close();
         let give_up = clock::monotonic_ms().saturating_add(within_ms);
@@ -73,7 +73,7 @@ impl Talk {
         self.kill().filter(|_| by_itself)
     }
 
-    /// Ends it with all of its group.
+    /// Kills it with its whole group.
     pub fn kill(&mut self) -> Option<ExitStatus> {
         self.group.finish(true).ok()
     }
@@ -93,8 +93,8 @@ fn write_all(input: Option<ChildStdin>, messages: &Receiver<Vec<u8>>) {
     }
 }
 
-/// Reads lines until their end, or until nobody wants more; says whether somebody does. A longer line than `line_max` is
-/// replaced by a remark.
+/// Reads lines until their end, or until `take` wants no more; returns whether it still does. A line longer than `line_max`
+/// is replaced by a remark.
 pub fn read_lines(from: impl Read, line_max: u64, mut take: impl FnMut(Vec<u8>) -> bool) -> bool {
     let mut reader = BufReader::new(from);
     loop {

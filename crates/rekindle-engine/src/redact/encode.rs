@@ -1,12 +1,12 @@
 //! The spellings in which a known value turns up: plain, JSON, URL, hex, and base64 at any of its three alignments.
 
-/// Shortest line of a value that has several (a private key, say) that is looked for by itself: shorter ones, such as a
+/// Shortest line of a multi-line value (such as a private key) that is searched for separately: shorter ones, such as a
 /// brace, occur everywhere.
 const LINE_MIN_BYTES: usize = 16;
 
-/// The usual alphabet.
+/// The standard base64 alphabet.
 const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-/// The one for addresses and file names.
+/// The alphabet for URLs and file names.
 const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /// Every spelling of a value, and whether it is base64.
@@ -61,7 +61,7 @@ fn hex(value: &str, upper: bool) -> String {
     value.bytes().map(digit).collect()
 }
 
-/// The characters that `value` alone decides when it stands `offset` bytes into what is encoded.
+/// The characters that `value` alone determines if it starts `offset` bytes into what is encoded.
 fn base64_core(value: &[u8], offset: usize, alphabet: &[u8; 64]) -> String {
     let mut bytes = vec![0; offset];
     bytes.extend_from_slice(value);
@@ -75,7 +75,8 @@ fn base64_core(value: &[u8], offset: usize, alphabet: &[u8; 64]) -> String {
     (first..last).map(sextet).collect()
 }
 
-/// Where base64 that continues after a match ends, at most one group further: those characters still hold bits of it.
+/// Where base64 that continues after a match ends, at most one group further: those characters still contain bits of the
+/// value.
 pub(super) fn end_of_base64(text: &str, from: usize) -> usize {
     let is_base64 = |byte: &&u8| byte.is_ascii_alphanumeric() || b"+/-_=".contains(byte);
     from + text.as_bytes()[from..].iter().take(3).take_while(is_base64).count()

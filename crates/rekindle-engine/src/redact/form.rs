@@ -1,5 +1,5 @@
-//! Texts that have the form of a credential, each begun by a literal and then judged by hand. Names in prose, in code and
-//! in placeholders must not be taken for secrets: a brief full of holes is of no use.
+//! Texts that have the form of a credential, each recognised by a literal prefix and then checked by hand-written rules.
+//! Names in prose, in code and in placeholders must not be mistaken for secrets: a brief full of holes is useless.
 
 use std::ops::Range;
 
@@ -42,7 +42,7 @@ use Form::{
     UrlPassword,
 };
 
-/// What each form begins with.
+/// The prefix of each form.
 pub(super) const TRIGGERS: &[(&str, Form)] = &[
     ("sk-", ApiKey),
     ("ghp_", GitHub),
@@ -115,7 +115,7 @@ impl Form {
         }
     }
 
-    /// What is secret about the text whose trigger stands at `start..end`, if anything.
+    /// The secret part of the text whose trigger is at `start..end`, if any.
     pub(super) fn secret(self, text: &str, start: usize, end: usize) -> Option<Range<usize>> {
         let bytes = text.as_bytes();
         // The cheap question first: a text made of triggers must not be read once for each of them.
@@ -158,7 +158,7 @@ fn has_digit(bytes: &[u8]) -> bool {
     bytes.iter().any(u8::is_ascii_digit)
 }
 
-/// Whether a token can begin here: `task-…` is no `sk-…`.
+/// Whether a token can start here: `task-…` is not an `sk-…`.
 fn stands_alone(bytes: &[u8], start: usize) -> bool {
     start == 0 || !is_token(bytes[start - 1]) || after_escape(bytes, start)
 }

@@ -1,5 +1,5 @@
-//! Whose state directory it is: the file `binding` names user, machine and path. It is written when a directory is first opened
-//! to be used. What came with a clone has none that fits, and a run never takes it for its own.
+//! Whose state directory it is: the file `binding` names user, machine and path. It is written when a directory is first
+//! opened for use. A directory that came with a clone has no matching one, and a run never takes it for its own.
 
 use std::fmt;
 use std::io::{ErrorKind, Read};
@@ -15,19 +15,19 @@ use crate::git;
 /// The file's name.
 const BINDING_FILE: &str = "binding";
 
-/// The newest form of the file that is known.
+/// The newest known version of the file.
 const VERSION: u32 = 1;
 
 /// Longest content that is read: three short fields, and a path.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// Where an id stands that a machine keeps over restarts.
+/// Files with an id that a machine keeps across restarts.
 const MACHINE_FILES: [&str; 2] = ["/etc/machine-id", "/var/lib/dbus/machine-id"];
 
 /// Longest time for git to say whether it tracks the directory; it only reads its index.
 const GIT_MS: u64 = 10_000;
 
-/// How a directory stands to its place.
+/// How a directory relates to its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// Bound to this user, machine and path.
@@ -43,7 +43,7 @@ pub enum Standing {
 pub enum Foreign {
     /// Git tracks files in it.
     Tracked,
-    /// It is open to others and bound to nobody: a checkout or an archive made it, not rekindle.
+    /// It is open to others and bound to nobody: it was created by a checkout or an archive, not by rekindle.
     CameAlong,
     OtherUser,
     OtherMachine,
@@ -76,7 +76,7 @@ impl Binding {
 }
 
 impl StateDir {
-    /// How the directory stands to its place.
+    /// How the directory relates to its path.
     pub fn standing(&self) -> &Standing {
         &self.standing
     }
@@ -125,7 +125,8 @@ fn read(dir: &Path) -> Result<Option<Binding>, Error> {
     serde_json::from_slice(&text).map(Some).map_err(|_| Error::Damaged(path))
 }
 
-/// Whether git tracks something in the directory. Nothing of the repository is run for it; without git nothing was cloned.
+/// Whether git tracks something in the directory. No program of the repository is run for this; without git nothing was
+/// cloned.
 fn tracked(dir: &Path) -> bool {
     let (Some(parent), Some(name)) = (dir.parent(), dir.file_name().and_then(|name| name.to_str())) else {
         return false;
@@ -135,7 +136,7 @@ fn tracked(dir: &Path) -> bool {
     in_repository && said().is_some_and(|said| !said.is_empty())
 }
 
-/// The machine, by a hash of its id: the id itself is nobody's business. Machines without one are all alike.
+/// The machine, by a hash of its id, so that the id itself is not exposed. Machines without one cannot be distinguished.
 fn machine() -> String {
     let id = MACHINE_FILES.iter().find_map(|path| std::fs::read_to_string(path).ok());
     let id = id.map(|id| id.trim().to_owned()).filter(|id| !id.is_empty());

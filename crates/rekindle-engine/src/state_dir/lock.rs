@@ -1,6 +1,7 @@
-//! One coordinator per state directory. The kernel's lock on `coordinator.lock` decides, and ends with its holder,
-//! however it dies. A holder that was killed while it started a process leaves the lock for a moment to that child, until the
-//! child runs its own program: who the file names is then proven dead, and the lock is waited for, not believed.
+//! One coordinator per state directory. The kernel's lock on `coordinator.lock` decides, and ends with its holder, however
+//! that dies. A holder that was killed while it started a process leaves the lock to that child for a moment, until the
+//! child runs its own program: the owner that the file names is then proven dead, so the lock is waited for instead of being
+//! taken as held.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -19,18 +20,18 @@ use super::{Error, StateDir, check_owner};
 /// The lock file's name.
 const LOCK_FILE: &str = "coordinator.lock";
 
-/// Tries to get past those who ask for the owner and hold the lock shared for an instant; each yields the processor,
-/// so this many outlast any number of them.
+/// Attempts to get past processes that query the owner and hold the lock shared for an instant; each attempt yields the
+/// processor, so this many outlast any number of them.
 const TRIES: u32 = 10_000;
 
-/// How long a lock whose owner is dead is waited for. A child runs its own program within milliseconds, on a machine that is
-/// badly loaded within a second or two; after that somebody else holds it.
+/// How long to wait for a lock whose owner is dead. A child runs its own program within milliseconds, on a badly loaded
+/// machine within a second or two; after that another process holds it.
 const LEFTOVER_MS: u64 = 5_000;
 
-/// Between two looks at such a lock.
+/// Between two checks of such a lock.
 const LEFTOVER_PAUSE_MS: u64 = 5;
 
-/// Longest content that is read; ours has some hundred bytes.
+/// Longest content that is read; ours has a few hundred bytes.
 const MAX_OWNER_BYTES: u64 = 64 * 1024;
 
 /// Who holds a state directory, as written by the holder.
@@ -39,10 +40,10 @@ pub struct Owner {
     /// Its process id, on its host.
     pub pid: u32,
     pub host: String,
-    /// Since when, in milliseconds since the Unix epoch.
+    /// Since when it holds the directory, in milliseconds since the Unix epoch.
     pub since_ms: i64,
     pub plan: String,
-    /// Which process it is, provably; nothing where an earlier version wrote it.
+    /// The provable identity of its process; `None` if an earlier version wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<Box<ProcId>>,
 }
@@ -74,7 +75,8 @@ pub struct CoordinatorLock {
 }
 
 impl CoordinatorLock {
-    /// Whether the lock file was deleted, as with the whole directory: then another coordinator may hold what is there now.
+    /// Whether the lock file was deleted, for example with the whole directory: then another coordinator may hold what is
+    /// there now.
     pub fn is_lost(&self) -> bool {
         self.file.metadata().is_ok_and(|meta| meta.nlink() == 0)
     }
@@ -88,7 +90,7 @@ impl Drop for CoordinatorLock {
 }
 
 impl StateDir {
-    /// Takes the coordinator's lock and writes who took it.
+    /// Takes the coordinator's lock and records its owner.
     pub fn lock_coordinator(&self, owner: &Owner) -> Result<CoordinatorLock, Error> {
         let path = self.path().join(LOCK_FILE);
         let fail = |e| Error::from_io(&path, e);
@@ -102,7 +104,7 @@ impl StateDir {
                 }
                 // The file was replaced between opening and locking: that lock protects nothing.
                 Ok(()) => {}
-                // Shared with somebody who only asks is not held.
+                // A lock that is shared with a process that only queries is not held.
                 Err(Errno::WOULDBLOCK) if shareable(&file).map_err(fail)? => std::thread::yield_now(),
                 Err(Errno::WOULDBLOCK) if clock::monotonic_ms() < give_up_at_ms && is_left_over(&path) => {
                     clock::pause(LEFTOVER_PAUSE_MS);
@@ -114,8 +116,8 @@ impl StateDir {
         Err(Error::Held { path: self.path().to_owned(), owner: read_owner(&path) })
     }
 
-    /// Whether a coordinator holds the directory, and who it says to be: `None` when free, `Some(None)` when held by
-    /// one that has not written itself down (yet).
+    /// Whether a coordinator holds the directory, and its stated identity: `None` if it is free, `Some(None)` if the holder
+    /// has not recorded itself (yet).
     pub fn owner(&self) -> Result<Option<Option<Owner>>, Error> {
         let path = self.path().join(LOCK_FILE);
         let give_up_at_ms = clock::monotonic_ms() + LEFTOVER_MS;
@@ -175,7 +177,7 @@ fn write_owner(file: &mut File, owner: &Owner) -> std::io::Result<()> {
     file.write_all(&text)
 }
 
-/// Informs only, so whatever cannot be read is simply unknown.
+/// Only informative, so whatever cannot be read counts as unknown.
 fn read_owner(path: &Path) -> Option<Owner> {
     let file = open_lock(path, false).ok()?;
     let mut text = String::new();

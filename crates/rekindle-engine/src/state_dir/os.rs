@@ -1,4 +1,4 @@
-//! What each operating system knows about a filesystem. It owns nothing but the choice of the file that answers.
+//! Filesystem queries for each operating system. This file only chooses the implementation.
 
 #[cfg(target_os = "linux")]
 mod linux;

@@ -1,5 +1,5 @@
-//! The key from which agents' tokens are made: 32 random bytes, made once, readable by the owner only. What is derived
-//! from it is left to those who hand out tokens.
+//! The key from which agents' tokens are derived: 32 random bytes, generated once, readable by the owner only. Deriving
+//! tokens from it is left to the code that hands them out.
 
 use std::fmt;
 use std::fs::OpenOptions;
@@ -12,18 +12,17 @@ use rustix::fs::OFlags;
 use super::{Error, StateDir, check_owner, sync_dir};
 use crate::save::write_new;
 
-/// The file's name.
 const SECRET_FILE: &str = "secret";
 
-/// Its length: as much as any key derived from it.
+/// The key's length: as long as any key derived from it.
 const SECRET_BYTES: usize = 32;
 
-/// The key of a state directory. Printing it shows nothing of it.
+/// The key of a state directory. Its `Debug` output reveals nothing.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret([u8; SECRET_BYTES]);
 
 impl Secret {
-    /// The bytes, for deriving.
+    /// The raw bytes, for key derivation.
     pub fn bytes(&self) -> &[u8; SECRET_BYTES] {
         &self.0
     }
@@ -36,7 +35,7 @@ impl fmt::Debug for Secret {
 }
 
 impl StateDir {
-    /// The key, made now if there is none. Processes that ask at the same time get the same.
+    /// Returns the key, and creates it if there is none. Processes that ask at the same time get the same key.
     pub fn secret(&self) -> Result<Secret, Error> {
         let path = self.path().join(SECRET_FILE);
         match read(&path) {
@@ -66,7 +65,8 @@ fn read(path: &Path) -> Result<Secret, Error> {
     bytes.try_into().map(Secret).map_err(|_| Error::Damaged(path.to_owned()))
 }
 
-/// Written under another name and linked: a link never replaces, so the first maker wins and nobody sees half a key.
+/// Writes the key under another name and links it: a link never replaces a file, so the first process wins and no reader
+/// sees half a key.
 fn make(dir: &Path, path: &Path) -> io::Result<()> {
     let mut bytes = [0; SECRET_BYTES];
     random(&mut bytes)?;

@@ -1,8 +1,8 @@
-//! The hashes that prove content: the chain over events, and the checksums of everything beside it. It decides what is
-//! hashed and in which form; when to check is left to the engines.
+//! The hashes that prove content: the chain over events, and the checksums of everything else. This file decides what is
+//! hashed and in which form; the engines decide when to check.
 //!
-//! The form is canonical and unambiguous: every field is a fixed number of bytes, or its length followed by its bytes,
-//! or a presence byte followed by it. Changing it breaks every existing store: that is a migration.
+//! The form is canonical and unambiguous: every field is a fixed number of bytes, or its length followed by its bytes, or a
+//! presence byte followed by the field. Changing the form breaks every existing store: that needs a migration.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ impl Hash {
         bytes.try_into().ok().map(Hash)
     }
 
-    /// The hash written as 64 hexadecimal digits, if it is one.
+    /// Parses a hash written as 64 hexadecimal digits.
     pub fn from_hex(text: &str) -> Option<Hash> {
         blake3::Hash::from_hex(text).ok().map(|hash| Hash(*hash.as_bytes()))
     }
@@ -38,7 +38,7 @@ impl fmt::Debug for Hash {
     }
 }
 
-/// A hasher fed in the canonical form. A short buffer in front of it: BLAKE3 is far slower on single bytes.
+/// A hasher fed in the canonical form. It has a short buffer in front, because BLAKE3 is far slower on single bytes.
 struct Canon(Vec<u8>);
 
 impl Canon {
@@ -85,7 +85,7 @@ impl Canon {
     }
 }
 
-/// Puts an event at its place in the chain.
+/// Appends an event to the chain.
 pub fn link(head: Head, event: NewEvent) -> StoredEvent {
     let mut stored = StoredEvent {
         seq: head.last_seq + 1,
@@ -129,7 +129,8 @@ pub fn follow(head: &mut Head, event: &StoredEvent) -> Result<(), Error> {
     Ok(())
 }
 
-/// The hash of a snapshot; it binds the state to the event it was taken after, so that it cannot serve another history.
+/// The hash of a snapshot; it binds the state to the event it was taken after, so that it cannot be used with another
+/// history.
 pub fn snapshot_hash(head: Head, state: &[u8]) -> Hash {
     let mut canon = Canon::new("snapshot");
     canon.u64(head.last_seq);
@@ -138,7 +139,7 @@ pub fn snapshot_hash(head: Head, state: &[u8]) -> Hash {
     canon.hash()
 }
 
-/// The checksum of a log line at its place.
+/// The checksum of a log line with its sequence number.
 pub fn line_sum(seq: u64, line: &LogLine) -> i64 {
     let mut canon = Canon::new("line");
     canon.u64(seq);
@@ -173,7 +174,7 @@ pub fn offset_sum(offset: SpoolOffset) -> i64 {
     canon.sum()
 }
 
-/// The checksum of a named number of the store's own.
+/// The checksum of one of the store's own named numbers.
 pub fn meta_sum(key: &str, value: i64) -> i64 {
     let mut canon = Canon::new("meta");
     canon.text(key);
@@ -247,7 +248,7 @@ mod tests {
         assert_eq!(stored.hash.to_string(), FIRST_HASH, "a changed form breaks every existing store");
     }
 
-    /// The hash of `event()` as first event, written down once.
+    /// The hash of `event()` as first event, recorded once.
     const FIRST_HASH: &str = "691319e8e5e2331e979757edd2abda8da2180e871e3c24875ed8915cbfd26dc4";
 
     #[test]

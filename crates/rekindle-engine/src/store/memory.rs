@@ -1,5 +1,5 @@
-//! The store in memory, for the simulator and as the model of the contract: the same promises, no files. It owns the
-//! faults that can be asked of it; what is durable is exactly `Content`, and a restart is a clone of that.
+//! The store in memory, for the simulator and as the model of the contract: the same promises, no files. It owns the faults
+//! that tests can inject; exactly `Content` is durable, and a restart is a clone of it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use super::{
 /// What happens to one of the next appends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// It goes through; to place a fault further ahead.
+    /// The append succeeds; used to place a fault further ahead.
     None,
     /// The disk is full: refused, nothing written, and the store continues.
     Full,
@@ -65,20 +65,22 @@ impl MemoryStore {
         self.lock().faults.push_back(fault);
     }
 
-    /// What a restart after a crash at this moment would find: the durable content, no faults.
+    /// The store that a restart after a crash at this moment would find: the durable content, no faults.
     pub fn restarted(&self) -> MemoryStore {
         let content = self.lock().content.clone();
         MemoryStore { inner: Mutex::new(Inner { content, ..Inner::default() }) }
     }
 
-    /// The same in place, for whoever has let go of it otherwise: nothing of a long log is copied.
+    /// Restarts in place, for a caller that has dropped everything else that used the store: nothing of a long log is
+    /// copied.
     pub fn restart(&self) {
         let mut inner = self.lock();
         inner.faults.clear();
         inner.crashed = false;
     }
 
-    /// The durable events after a place, without a copy of each. Unlike everything else this can be asked of a crashed store.
+    /// The durable events after a sequence number, without copying each one. Unlike every other call, this also works on a
+    /// crashed store.
     pub fn durable_since(&self, after_seq: u64) -> Vec<Arc<StoredEvent>> {
         let events = &self.lock().content.events;
         events[usize::try_from(after_seq).unwrap_or(usize::MAX).min(events.len())..].to_vec()
@@ -94,7 +96,7 @@ impl MemoryStore {
         (content.events.len(), content.lines.len())
     }
 
-    /// Whether an injected crash has happened; every call now answers [`Error::Closed`].
+    /// Whether an injected crash has happened; every call now returns [`Error::Closed`].
     pub fn crashed(&self) -> bool {
         self.lock().crashed
     }
@@ -151,7 +153,7 @@ impl Content {
     }
 }
 
-/// The last `n` of what comes newest first, oldest first.
+/// Takes the first `n` of lines that come newest first, and returns them oldest first.
 fn newest<'a>(lines: impl Iterator<Item = &'a StoredLine>, n: usize) -> Vec<StoredLine> {
     let mut found: Vec<StoredLine> = lines.take(n).cloned().collect();
     found.reverse();
@@ -200,7 +202,12 @@ impl Read for MemoryStore {
 
     fn log_since(&self, agent: Option<&str>, after: u64, limit: usize) -> Result<Vec<StoredLine>, Error> {
         let inner = self.live()?;
+<<<<<<< HEAD
         let from = inner.content.lines.partition_point(|line| line.seq <= after);
+=======
+        // Lines are numbered from 1, without gaps.
+        let from = usize::try_from(after).unwrap_or(usize::MAX).min(inner.content.lines.len());
+>>>>>>> 3190ba062ad81279bc794219679e9836478b92cc
         let wanted = |l: &&StoredLine| agent.is_none_or(|agent| agent == l.line.agent);
         Ok(inner.content.lines[from..].iter().filter(wanted).take(limit).cloned().collect())
     }

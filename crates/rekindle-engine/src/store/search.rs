@@ -1,6 +1,6 @@
-//! What a log search means: a line matches when it contains every word of the query, in any case of ASCII letters.
-//! It owns the meaning and the terms that an index may be asked for; the index itself belongs to the engine, and
-//! whatever it proposes is checked here again, so that indexed and not yet indexed lines answer alike.
+//! What a log search means: a line matches when it contains every word of the query, ignoring the case of ASCII letters.
+//! This file owns the meaning and the terms to look up in an index; the index itself belongs to the engine, and whatever it
+//! proposes is checked here again, so that indexed and not yet indexed lines give the same results.
 
 /// Words looked for at once; the rest of an absurdly long query is ignored rather than refused.
 const MAX_WORDS: usize = 32;
@@ -8,7 +8,7 @@ const MAX_WORDS: usize = 32;
 /// Letters of an indexed term: the length of the trigram tokenizer's tokens.
 const TERM_LETTERS: usize = 3;
 
-/// A parsed query. The text is a user's: nothing in it has a special meaning but white space.
+/// A parsed query. The text comes from a user: only white space has a special meaning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
     words: Vec<String>,
@@ -19,7 +19,7 @@ impl Query {
         Query { words: text.split_whitespace().take(MAX_WORDS).map(str::to_ascii_lowercase).collect() }
     }
 
-    /// Nothing is looked for, and nothing matches.
+    /// Whether the query has no words; then nothing matches.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
@@ -35,8 +35,8 @@ impl Query {
         !self.words.is_empty() && self.words.iter().all(|word| text.contains(word.as_str()))
     }
 
-    /// An FTS5 expression that every matching line satisfies, or `None` when the words are too short to ask an index.
-    /// Each term is a quoted string of three letters without NUL, so no text can be a syntax error.
+    /// An FTS5 expression that every matching line satisfies, or `None` when the words are too short for the index. Each
+    /// term is a quoted string of three letters without NUL, so no text can be a syntax error.
     pub fn index_expression(&self) -> Option<String> {
         let mut terms: Vec<String> = Vec::new();
         for word in &self.words {

@@ -1,8 +1,8 @@
-//! The store on SQLite: one file, one writing thread, group commit, every commit synced. This file owns the handles
-//! that callers hold; each part behind them stands in its own file.
+//! The store on SQLite: one file, one writing thread, group commit, every commit synced. This file owns the handles that
+//! callers hold; each part behind them has its own file.
 //!
-//! The event log is chained by hashes, everything else carries checksums, a shadow log and verified backups stand
-//! beside it. So damage is found, mostly undone, and otherwise refused; it is never passed on as content.
+//! The event log is chained by hashes, everything else carries checksums, and there are a shadow log and verified backups.
+//! So damage is found, mostly repaired, and otherwise refused; it is never passed on as content.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -33,7 +33,7 @@ pub use lag::{Lag, lag};
 use pool::{Pool, Pooled};
 use writer::{QUEUE, Reply, Request, Writer};
 
-/// The version of the database library that is built in.
+/// The version of the bundled database library.
 pub fn sqlite_version() -> &'static str {
     rusqlite::version()
 }
@@ -42,15 +42,15 @@ pub fn sqlite_version() -> &'static str {
 pub struct Options {
     /// The time, for the name of a backup before a migration.
     pub now_ms: i64,
-    /// Check every page and line, whatever the size: after a `verify` that found something.
+    /// Check every page and line, whatever the size: for use after a `verify` that found something.
     pub whole_check: bool,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OpenReport {
-    /// There was none; it was made.
+    /// There was no database, and a new one was created.
     pub created: bool,
-    /// It was damaged; what was done about it.
+    /// How the database was repaired, if it was damaged.
     pub repaired: Option<Repaired>,
     /// The schema was moved from one version to another.
     pub migrated: Option<(i64, i64)>,
@@ -61,9 +61,9 @@ pub struct OpenReport {
     /// Parts of spools whose lines are missing in the log index after a repair or a replay: read them again and append
     /// the lines, without observing them and without offsets.
     pub gaps: Vec<SpoolGap>,
-    /// Derived tables are behind the events: rebuild them with `replace_rows`.
+    /// The derived tables are stale: rebuild them with `replace_rows`.
     pub rows_stale: bool,
-    /// Every page and line was checked; otherwise run `verify(0)` beside the work.
+    /// Every page and line was checked; otherwise run `verify(0)` in the background.
     pub whole: bool,
     pub head: Head,
 }
@@ -74,7 +74,7 @@ pub struct Repaired {
     pub why: String,
     /// Where the damaged files are now.
     pub kept_aside: PathBuf,
-    /// The backup it was built on; none when it was built from the shadow log and the damaged file alone.
+    /// The backup it was built on; `None` if it was built from the shadow log and the damaged file alone.
     pub restored_from: Option<PathBuf>,
     /// Events taken from the shadow log.
     pub replayed: u64,
@@ -88,21 +88,21 @@ pub struct SpoolGap {
     pub attempt: u64,
     /// Which of its two files.
     pub stream: Stream,
-    /// Its first byte.
+    /// First byte of the gap.
     pub from: u64,
-    /// The byte after its last.
+    /// The byte after the gap.
     pub to: u64,
 }
 
-/// The store for the coordinator. Dropping it finishes what was asked and closes the files. After an error that says
-/// so ([`Error::MustReopen`], [`Error::Gone`], [`Error::Corrupt`]) drop it and open again.
+/// The store for the coordinator. Dropping it finishes pending requests and closes the files. After an error that says so
+/// ([`Error::MustReopen`], [`Error::Gone`], [`Error::Corrupt`]) drop it and open it again.
 pub struct SqliteStore {
     dir: StateDir,
     pool: Arc<Pool>,
     queue: Option<SyncSender<Request>>,
     thread: Option<JoinHandle<()>>,
     syncer: shadow::Syncer,
-    /// One backup at a time.
+    /// Allows one backup at a time.
     backup: Mutex<()>,
 }
 
@@ -132,7 +132,7 @@ impl SqliteStore {
         Ok((store, opened.report))
     }
 
-    /// Takes a backup now, whenever the last one was.
+    /// Takes a backup now, no matter when the last one was taken.
     pub fn backup(&self, now_ms: i64) -> Result<PathBuf, Error> {
         let _one = self.backup.lock().unwrap_or_else(PoisonError::into_inner);
         self.take_backup(now_ms)
@@ -143,6 +143,21 @@ impl SqliteStore {
         self.pool.ask(|conn| backup::take(&self.dir, conn, now_ms, schema::MIGRATIONS))
     }
 
+<<<<<<< HEAD
+=======
+    /// Removes some of the log lines of an attempt that has ended, in one short transaction; if it removes none, none are
+    /// left.
+    pub fn remove_lines(&self, attempt: u64) -> Result<RemovedLines, Error> {
+        self.request(|reply| Request::RemoveLines(attempt, reply))
+    }
+
+    /// Returns the space that removed lines left to the disk, where that is worth it; returns how many bytes. Appends wait
+    /// meanwhile, so no run may be driven.
+    pub fn compact(&self) -> Result<u64, Error> {
+        self.request(Request::Compact)
+    }
+
+>>>>>>> 3190ba062ad81279bc794219679e9836478b92cc
     /// Hands a request to the writing thread and waits for its answer.
     fn request<T>(&self, make: impl FnOnce(Reply<T>) -> Request) -> Result<T, Error> {
         let (reply, answer) = sync_channel(1);
@@ -156,7 +171,7 @@ impl Drop for SqliteStore {
     fn drop(&mut self) {
         self.queue = None;
         if let Some(thread) = self.thread.take() {
-            // It can only have panicked, which its waiters were told by the closed channel.
+            // The thread can only have panicked, and the closed channel has already told its waiters.
             drop(thread.join());
         }
     }
@@ -206,7 +221,7 @@ impl SqliteReader {
         Ok(SqliteReader { pool })
     }
 
-    /// Events that were read and checked through it so far.
+    /// Events read and checked through this reader so far.
     pub fn events_read(&self) -> u64 {
         self.pool.events_read()
     }

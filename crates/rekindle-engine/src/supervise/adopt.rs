@@ -1,7 +1,7 @@
-//! What became of a bundle, proven: the exit record first, the lock second, the handshake third.
+//! Proves what became of a bundle: by the exit record first, the lock second, the handshake third.
 //!
-//! Nothing is signalled, deleted or repaired here; every state is an answer. Records are read again after the lock
-//! was seen free or the handshake failed, because a shim may end between two looks.
+//! Nothing is signalled, deleted or repaired here; every state is an answer. Records are read again after the lock was seen
+//! free or the handshake failed, because a shim may end between two checks.
 
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -14,11 +14,11 @@ use rekindle_shim::client::Client;
 use rekindle_shim::refusal::is_refused;
 use rekindle_shim::{clock, lock};
 
-/// The time one shim gets to answer. It answers within a millisecond when it can at all; a start on a loaded
-/// machine takes some tens.
+/// The time one shim gets to answer. It answers within a millisecond if it can answer at all; starting on a loaded machine
+/// takes some tens of milliseconds.
 pub const PROBE_BUDGET: Duration = Duration::from_secs(2);
 
-/// One try to connect within the budget; a shim that is just starting has no socket yet.
+/// Pause before connecting again within the budget; a shim that is still starting has no socket yet.
 const PAUSE_MS: u64 = 5;
 
 /// Probes at the same time: they mostly wait, and each costs a few descriptors.
@@ -27,18 +27,18 @@ const THREADS_MAX: usize = 16;
 /// What a bundle's files, lock and shim say.
 #[derive(Debug)]
 pub enum Probe {
-    /// It ended, and this is how.
+    /// The attempt ended, and this is how.
     Finished(Box<ExitRecord>),
     /// Its shim lives and has proven that it holds this attempt.
     Alive(Box<ShimRecord>),
-    /// A shim holds the lock and does not answer: keep it, ask again later, never kill it by its number.
+    /// A shim holds the lock and does not answer: keep it, ask again later, never kill it by its process id.
     Unresponsive {
-        /// Who it is, if it got as far as writing that down.
+        /// Which shim it is, if it got as far as writing its record.
         record: Option<Box<ShimRecord>>,
         /// What went wrong with the handshake.
         reason: String,
     },
-    /// The shim is dead and left no exit record; its agent may live.
+    /// The shim is dead and left no exit record; its agent may still be alive.
     ShimDied(Box<ShimRecord>),
     /// It ran in another boot of this machine: nothing of it is alive.
     HostLost(Box<ShimRecord>),
@@ -46,13 +46,13 @@ pub enum Probe {
     NeverStarted(Box<Spec>),
     /// There is no bundle, or one without a spec.
     Absent,
-    /// The machine had no room to look: nothing is known, and nothing may be concluded. Ask again.
+    /// The machine lacked the resources to check: nothing is known, and nothing may be concluded. Ask again.
     Unknown(String),
     /// Something in the bundle is not what it should be: quarantine it, delete nothing.
     Unreadable(String),
 }
 
-/// Looks at one bundle, for at most `budget`.
+/// Inspects one bundle, for at most `budget`.
 pub fn probe(dir: &Path, budget: Duration) -> Probe {
     match look(dir, budget) {
         Ok(probe) => probe,
@@ -61,7 +61,7 @@ pub fn probe(dir: &Path, budget: Duration) -> Probe {
     }
 }
 
-/// Looks at many bundles at once; the answers are in the order of the question.
+/// Inspects many bundles at once; the results are in the order of `dirs`.
 pub fn probe_all(dirs: &[PathBuf], budget: Duration) -> Vec<Probe> {
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     let threads = (2 * cores).min(THREADS_MAX).min(dirs.len());
@@ -75,7 +75,7 @@ pub fn probe_all(dirs: &[PathBuf], budget: Duration) -> Vec<Probe> {
             }
         };
         for _ in 1..threads {
-            // Without another thread those that are there do its share.
+            // If no further thread can be started, the existing ones do its share.
             let _fewer = std::thread::Builder::new().spawn_scoped(scope, work);
         }
         work();
@@ -137,7 +137,7 @@ fn finished(bundle: &Bundle, spec: &Spec) -> Result<Option<Probe>, Error> {
     Ok(Some(Probe::Finished(Box::new(exit))))
 }
 
-/// The lock is free: no shim lives here. One that ended since the first look has left its record.
+/// The lock is free: no shim lives here. A shim that ended since the first check has left its record.
 fn abandoned(bundle: &Bundle, spec: Spec) -> Result<Probe, Error> {
     if let Some(finished) = finished(bundle, &spec)? {
         return Ok(finished);
@@ -154,7 +154,7 @@ fn abandoned(bundle: &Bundle, spec: Spec) -> Result<Probe, Error> {
     }
 }
 
-/// The budget is spent; a shim that ended during the last try is still told apart.
+/// The budget is spent; a shim that ended during the last connection is still recognised.
 fn unresponsive(bundle: &Bundle, spec: Spec, reason: String) -> Result<Probe, Error> {
     if let Some(finished) = finished(bundle, &spec)? {
         return Ok(finished);

@@ -1,4 +1,4 @@
-//! Orders to a living shim. Accepted means that the shim carries it out, whoever dies meanwhile.
+//! Orders to a live shim. An accepted order is one that the shim will carry out, whichever process dies meanwhile.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,22 +15,23 @@ pub enum ControlError {
     Absent,
     #[error("cannot read the bundle: {0}")]
     Bundle(#[from] bundle::Error),
-    /// The shim cannot be spoken to, or refused.
+    /// The shim cannot be reached, or it refused.
     #[error(transparent)]
     Client(#[from] client::Error),
 }
 
-/// Has the shim climb a ladder; its spec's own for `None`. Fails when the shim does not accept within the budget.
+/// Makes the shim climb a ladder; `None` means the ladder of its spec. Fails when the shim does not accept within the
+/// budget.
 pub fn stop(dir: &Path, ladder: Option<Vec<Rung>>, budget: Duration) -> Result<(), ControlError> {
     Ok(connect(dir, budget)?.stop(ladder)?)
 }
 
-/// Has the shim end the whole tree now.
+/// Makes the shim end the whole tree now.
 pub fn kill(dir: &Path, budget: Duration) -> Result<(), ControlError> {
     Ok(connect(dir, budget)?.kill()?)
 }
 
-/// Sends one line to the agent's standard input. On an error send it again under the same name: it acts once.
+/// Sends one line to the agent's standard input. After an error, send it again under the same id: it takes effect once.
 pub fn send_line(dir: &Path, id: &str, line: &str, budget: Duration) -> Result<Delivered, ControlError> {
     Ok(connect(dir, budget)?.stdin(id, line)?)
 }

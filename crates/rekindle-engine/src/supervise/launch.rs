@@ -1,8 +1,8 @@
-//! Starting a shim: bundle first, then the lock, then the process that inherits it.
+//! Starts a shim: bundle first, then the lock, then the process that inherits it.
 //!
-//! The lock is taken before the process exists and handed over as its standard input, so a coordinator that is
-//! killed between the two leaves either a free lock and no shim, or a held one and a shim; never a shim that looks
-//! as if it had not been started.
+//! The lock is taken before the process exists and handed over as its standard input, so a coordinator that is killed
+//! between the two leaves either a free lock and no shim, or a held one and a shim; never a shim that looks as if it had not
+//! been started.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -16,8 +16,8 @@ use rekindle_shim::lock::Lock;
 
 use crate::{descriptors, refusal};
 
-/// Why a shim was not started, or is not known well enough. Every kind but [`LaunchError::Unpinned`], [`LaunchError::Exists`] and
-/// [`LaunchError::Held`] means that no shim was started.
+/// Why a shim was not started, or is not known well enough. Every variant except [`LaunchError::Unpinned`],
+/// [`LaunchError::Exists`] and [`LaunchError::Held`] means that no shim was started.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
     /// The bundle is already there; probe it to learn what became of it.
@@ -31,23 +31,23 @@ pub enum LaunchError {
     /// The bundle could not be written.
     #[error("cannot prepare the bundle: {0}")]
     Bundle(#[from] bundle::Error),
-    /// What its program needs could not be put into the bundle.
+    /// The files that its program needs could not be put into the bundle.
     #[error("cannot prepare the bundle: {0}")]
     Prepare(String),
     /// The system would not start a process; the bundle stays and can be started later.
     #[error("cannot start a shim: {0}")]
     Spawn(io::Error),
-    /// A shim lives and could not be pinned: it is our child, and is watched by its number and its bundle.
+    /// A shim lives and could not be pinned: it is our child, and is watched by its process id and its bundle.
     #[error("a shim was started as process {pid} and cannot be pinned: {error}")]
     Unpinned {
-        /// Its number, which is its own until this process reaps it.
+        /// Its process id, which cannot be reused until this process reaps it.
         pid: u32,
         error: io::Error,
     },
 }
 
 impl LaunchError {
-    /// Whether nothing was started for want of room, and what the machine lacks then.
+    /// What the machine lacks, if that is why nothing was started.
     pub fn refusal(&self, at: &Path) -> Option<Refusal> {
         match self {
             Self::Bundle(bundle::Error::Io { source, .. }) | Self::Spawn(source) => refusal::of(source, at),
@@ -70,7 +70,7 @@ pub struct Launcher {
 }
 
 impl Default for Launcher {
-    /// This very program, even when its file was replaced meanwhile.
+    /// The program that is running now, even if its file was replaced meanwhile.
     fn default() -> Self {
         let program = if cfg!(target_os = "linux") {
             PathBuf::from("/proc/self/exe")
@@ -87,8 +87,8 @@ impl Launcher {
         Self { program }
     }
 
-    /// Creates the bundle and starts its shim. [`LaunchError::Exists`] when the bundle is there, in whatever state: the
-    /// caller probes and decides.
+    /// Creates the bundle and starts its shim. Returns [`LaunchError::Exists`] when the bundle exists, in whatever state:
+    /// the caller probes it and decides.
     pub fn launch(&self, dir: &Path, spec: &Spec, prompt: Option<&[u8]>) -> Result<Launched, LaunchError> {
         self.launch_prepared(dir, spec, prompt, |_| Ok(()))
     }
@@ -109,8 +109,8 @@ impl Launcher {
         self.start_in(&bundle)
     }
 
-    /// Starts the shim of a bundle that was created and never started. Safe to repeat: a bundle starts once.
-    /// [`LaunchError::Held`] when a shim is there already.
+    /// Starts the shim of a bundle that was created and never started. Safe to repeat: a bundle starts once. Returns
+    /// [`LaunchError::Held`] when there is already a shim.
     pub fn start(&self, dir: &Path) -> Result<Launched, LaunchError> {
         let bundle = Bundle::open(dir)?.ok_or_else(|| LaunchError::Absent(dir.to_owned()))?;
         self.start_in(&bundle)
@@ -131,7 +131,8 @@ impl Launcher {
             .process_group(0)
             .spawn()
             .map_err(LaunchError::Spawn)?;
-        // From here on a shim lives: nothing may be told as "not started". The handle goes without waiting: the watch reaps.
+        // From here on a shim lives: nothing may be reported as "not started". The handle is dropped without waiting: the
+        // watch reaps.
         let pid = child.id();
         match Process::of_child(pid) {
             Ok(shim) => Ok(Launched { shim }),

@@ -1,9 +1,9 @@
-//! Ending what a dead shim left behind, and nobody else.
+//! Ends the processes that a dead shim left behind, and no others.
 //!
-//! A process is ours when it is the recorded agent itself (proven), a descendant of a proven one, a member of the
-//! living agent's session, is in the cgroup that is called after this attempt's nonce, or was started with this attempt's marker
-//! in its environment. All of them are stopped
-//! until no new one turns up, and only then killed, so that none can fork away. What cannot be proven is left alone.
+//! A process is ours when it is the recorded agent itself (proven), a descendant of a proven one, a member of the living
+//! agent's session, is in the cgroup that is named after this attempt's nonce, or was started with this attempt's marker in
+//! its environment. All of them are stopped until no new one turns up, and only then killed, so that none can fork away. A
+//! process that cannot be proven to be ours is left alone.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -15,38 +15,38 @@ use rekindle_shim::identity::{Opened, Process};
 use rekindle_shim::tree::{Pause, SWEEP_MAX_MS, Table, await_any, kill_all, name_survivors};
 use rustix::process::Signal;
 
-/// Rounds of stopping before the killing starts: each needs a process that forked in the instant of the last look.
+/// Rounds of stopping before the killing starts: each needs a process that forked at the instant of the last scan.
 const FREEZE_ROUNDS_MAX: u32 = 20;
 
 /// What became of a lost tree.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Ended {
     pub killed: u32,
-    /// What would not die in time.
+    /// Processes that did not die in time.
     pub survivors: Vec<Survivor>,
-    /// It was recorded in another boot or pid namespace: nothing here is it, and nothing was looked for.
+    /// It was recorded in another boot or pid namespace: no process here belongs to it, and none was searched for.
     pub elsewhere: bool,
 }
 
 /// Why a tree was not ended.
 #[derive(Debug, thiserror::Error)]
 pub enum LostError {
-    /// The shim lives: it is the one to ask.
+    /// The shim lives: send the order to it.
     #[error("the shim is alive, its tree is not lost")]
     ShimAlive,
-    /// The process table does not answer.
+    /// The process table cannot be read.
     #[error("cannot look at processes: {0}")]
     Io(#[from] io::Error),
 }
 
-/// Ends the tree of an attempt whose shim died. Bounded in time; safe to repeat. Fails when the shim lives, or the
-/// system does not let us look.
+/// Ends the tree of an attempt whose shim died. Bounded in time; safe to repeat. Fails when the shim lives, or when the
+/// system does not let us inspect processes.
 pub fn end_lost_tree(record: &ShimRecord, nonce: &str) -> Result<Ended, LostError> {
     match record.shim.open()? {
         Opened::OtherBoot | Opened::OtherNamespace => {
             return Ok(Ended { elsewhere: true, ..Ended::default() });
         }
-        // Only a shim proven alive forbids: an old kernel's likeness of numbers does not.
+        // Only a shim proven alive forbids it: on an old kernel, merely matching numbers do not.
         Opened::Ours(_) => return Err(LostError::ShimAlive),
         Opened::Likely(_) | Opened::Gone => {}
     }
@@ -69,7 +69,7 @@ pub fn end_lost_tree(record: &ShimRecord, nonce: &str) -> Result<Ended, LostErro
     }
 }
 
-/// Stops members until a look finds no new one, and answers all of them.
+/// Stops members until a scan finds no new one, and returns all of them.
 fn freeze(record: &ShimRecord, nonce: &str, group: &Group) -> io::Result<Vec<Process>> {
     let mut members: Vec<Process> = Vec::new();
     let mut seen = BTreeSet::new();
@@ -89,7 +89,7 @@ fn freeze(record: &ShimRecord, nonce: &str, group: &Group) -> io::Result<Vec<Pro
     Ok(members)
 }
 
-/// Everything that is provably of this attempt and alive now. May name a process more than once.
+/// Every process that provably belongs to this attempt and is alive now. May name a process more than once.
 fn find(record: &ShimRecord, nonce: &str, group: &Group) -> io::Result<Vec<Process>> {
     let agent = match record.agent.open()? {
         Opened::Ours(agent) => Some(agent),

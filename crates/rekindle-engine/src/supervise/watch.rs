@@ -1,12 +1,12 @@
 //! One thread that watches every bundle: ends, records and growth become observations in a bounded channel.
 //!
-//! It never blocks on the receiver and never floods it: an observation that does not fit waits here, and growth of a
-//! stream is reported once until the receiver asks again. What an observation means is the receiver's business; it
-//! probes the bundle, because the files are the truth and this is only the bell. The system's part, which may be as
-//! coarse as "look at everything", is in `source`.
+//! It never blocks on the receiver and never floods it: an observation that does not fit waits here, and growth of a stream
+//! is reported once until the receiver asks again. The receiver decides what an observation means; it probes the bundle,
+//! because the files are the truth and this is only the bell. The part for each operating system, which may be as coarse as
+//! "look at everything", is in `source`.
 //!
-//! Where the system has no watch or descriptor left, a bundle is looked at every [`POLL_MS`] instead, until it can be watched:
-//! whoever lives is never left without a watch because the machine is short of something.
+//! Where the system has no watch or descriptor left, a bundle is polled every [`POLL_MS`] instead, until it can be watched:
+//! a live agent is never left without a watch because the machine is short of something.
 
 #[cfg(target_os = "linux")]
 #[path = "watch/linux.rs"]
@@ -30,10 +30,10 @@ use self::source::{EventSource, WatchEvent};
 use self::state::{Entry, Flushed, State};
 use super::Launched;
 
-/// How long an observation that did not fit waits for the next try.
+/// How long an observation that did not fit waits before it is sent again.
 const RETRY_MS: u64 = 10;
 
-/// Between two looks at a bundle that cannot be watched: a person does not notice it, and it costs next to nothing.
+/// Poll interval for a bundle that cannot be watched: a person does not notice it, and it costs next to nothing.
 pub const POLL_MS: u64 = 250;
 
 /// Names a bundle for its watcher.
@@ -47,14 +47,14 @@ pub enum Stream {
     Err,
 }
 
-/// Something worth a look at a bundle.
+/// A reason to inspect a bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Observation {
-    /// The shim has written down who it and its agent are. Once.
+    /// The shim has written its record of itself and its agent. Reported once.
     Recorded(BundleKey),
-    /// A stream has grown since it was last asked about. Not repeated until [`Watch::rearm`].
+    /// A stream has grown since the receiver last asked about it. Not repeated until [`Watch::rearm`].
     Grew(BundleKey, Stream),
-    /// The exit record is there, or the shim is gone without one: probe. Once.
+    /// The exit record is there, or the shim is gone without one: probe. Reported once.
     Ended(BundleKey),
 }
 
@@ -85,8 +85,8 @@ impl Shared {
 }
 
 impl Watch {
-    /// Starts watching, for a receiver whose channel has a bound. Without a queue of the system's it looks by itself.
-    /// Fails when the system refuses a thread.
+    /// Starts watching, for a receiver whose channel is bounded. If the system gives no event queue, it polls. Fails when
+    /// the system refuses a thread.
     pub fn start(observations: SyncSender<Observation>) -> io::Result<Self> {
         let shared =
             Arc::new(Shared { source: EventSource::new(), state: Mutex::default(), stopping: AtomicBool::new(false) });
@@ -96,29 +96,28 @@ impl Watch {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// Watches a bundle whose shim was started by this process, and reaps it in the end. Fails when the key is in use.
+    /// Watches a bundle whose shim this process started, and reaps the shim in the end. Fails when the key is in use.
     pub fn add_launched(&self, key: BundleKey, dir: &Path, launched: Launched) -> Result<(), Twice> {
         self.add(key, Entry::launched(dir, launched.shim))
     }
 
-    /// The same for a shim that could not be pinned, by its number.
+    /// The same for a shim that could not be pinned, by its process id.
     pub fn add_unpinned(&self, key: BundleKey, dir: &Path, pid: u32) -> Result<(), Twice> {
         self.add(key, Entry::unpinned(dir, pid))
     }
 
-    /// Watches a bundle whose shim was started by someone else. Without a record the shim is found once it has
-    /// written one.
+    /// Watches a bundle whose shim another process started. Without a record, the shim is found once it has written one.
     pub fn add_adopted(&self, key: BundleKey, dir: &Path, record: Option<&ShimRecord>) -> Result<(), Twice> {
         self.add(key, Entry::adopted(dir, record))
     }
 
-    /// Asks to be told again of an end whose look came to nothing, after a moment.
+    /// Asks for another report, after a moment, of an end whose probe was inconclusive.
     pub fn look_again(&self, key: BundleKey) {
         self.shared.state().look_again(key);
         self.shared.source.wake();
     }
 
-    /// Whether the system refused to watch a bundle that is watched here, so that it is looked at instead.
+    /// Whether the system refused to watch one of the bundles, so that it is polled instead.
     pub fn lacks_watches(&self) -> bool {
         self.shared.state().lacks_watches()
     }
@@ -133,8 +132,8 @@ impl Watch {
         self.shared.state().remove(key, &self.shared.source);
     }
 
-    /// Asks to be told again when the stream has grown. Call it before reading to the end, then nothing that is
-    /// written after that reading goes unreported.
+    /// Asks for a new report when the stream has grown. Call it before reading to the end, then nothing written after that
+    /// read goes unreported.
     pub fn rearm(&self, key: BundleKey, stream: Stream) {
         if self.shared.state().rearm(key, stream) {
             self.shared.source.wake();
@@ -153,7 +152,7 @@ impl Drop for Watch {
         self.shared.stopping.store(true, Ordering::Release);
         self.shared.source.wake();
         if let Some(thread) = self.thread.take() {
-            // It panics never by design; if it did, there is nothing left to stop.
+            // It never panics by design; if it did, there is nothing left to stop.
             let _ = thread.join();
         }
     }

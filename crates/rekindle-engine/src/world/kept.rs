@@ -1,4 +1,4 @@
-//! Reports that agents left in their bundles while no coordinator was there: where they are, how one is saved and read.
+//! Reports that agents left in their bundles while no coordinator was running: where they are, how one is saved and read.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
@@ -12,23 +12,23 @@ use serde::{Deserialize, Serialize};
 
 use super::real::open_plain;
 
-/// Where they are, inside the bundle.
+/// Their directory inside the bundle.
 const REPORTS_DIR: &str = "reports";
 
-/// Reports that one bundle may hold; an agent that leaves more has lost its way.
+/// Reports that one bundle may hold; an agent that leaves more has gone astray.
 const KEPT_REPORTS: usize = 1_000;
 
 /// Largest report in a bundle.
 const KEPT_REPORT_BYTES: u64 = 1024 * 1024;
 
-/// A report that an agent left in its bundle while no coordinator was there.
+/// A report that an agent left in its bundle while no coordinator was running.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KeptReport {
     pub token: String,
     pub report: Report,
 }
 
-/// Saves a report after those that are there already. Two at the same instant may share a number, never a name.
+/// Saves a report after the existing ones. Two reports at the same instant may share a number, never a name.
 pub fn save(bundle: &Path, report: &KeptReport) -> io::Result<PathBuf> {
     let dir = bundle.join(REPORTS_DIR);
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
@@ -44,7 +44,7 @@ pub fn save(bundle: &Path, report: &KeptReport) -> io::Result<PathBuf> {
     Ok(dir.join(name))
 }
 
-/// All of them in order, with their files. Fails when the machine has no room to read them.
+/// All reports in order, with their files. Fails when the machine lacks the resources to read them.
 pub(super) fn read(bundle: &Path) -> io::Result<(Vec<KeptReport>, Vec<PathBuf>)> {
     let (mut reports, mut files) = (Vec::new(), Vec::new());
     for path in kept_files(&bundle.join(REPORTS_DIR))? {
@@ -68,7 +68,7 @@ fn kept_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// What is not a report is left out; what cannot be read for want of room is not.
+/// Reads one report. `None` if the file is not a report; an error if it cannot be read for lack of resources.
 fn read_kept(path: &Path) -> io::Result<Option<KeptReport>> {
     let read = || -> io::Result<Option<Vec<u8>>> {
         let mut file = open_plain(path)?;

@@ -1,5 +1,5 @@
-//! An outside that is all in memory: launches are noted, spools are served from a buffer, nothing happens by itself. For tests and
-//! measurements of the driver and the store.
+//! A world that is all in memory: launches are recorded, spools are served from a buffer, and nothing happens unless a test
+//! makes it happen. For tests and measurements of the driver and the store.
 
 use std::collections::BTreeSet;
 
@@ -17,33 +17,33 @@ use crate::evidence::Outputs;
 use crate::store::Stream;
 
 pub struct MemoryWorld {
-    /// The time, where it stands still.
+    /// The time, if it stands still.
     pub time: Time,
-    /// Milliseconds that pass with every look at the time.
+    /// Milliseconds that pass with every read of the time.
     pub tick_ms: u64,
-    /// The clock, where time passes.
+    /// The clock, if time passes.
     pub clock: Option<Clock>,
-    /// What the machine's other clocks say, where it has any.
+    /// What the machine's other clocks say, if it has any.
     pub clocks: Option<ClockSeen>,
-    /// What is found of every attempt.
+    /// The probe result for every attempt.
     pub found: Found,
-    /// Makes the reader of an attempt, where agents' words are understood.
+    /// Makes the reader of an attempt, if agents' output is understood.
     pub reader: Option<fn() -> Box<dyn Reader>>,
     /// What every agent has written to its standard output.
     pub output: Vec<u8>,
-    /// What the processes of every agent have used; nothing while that cannot be told.
+    /// What the processes of every agent have used; `None` while that cannot be determined.
     pub activity: Option<Activity>,
     /// Where outputs of checks are kept.
     pub outputs: Option<Outputs>,
     pub launched: Vec<AttemptId>,
-    /// Tasks whose checks were to be run.
+    /// Tasks whose checks were ordered.
     pub checks: Vec<(TaskId, Epoch)>,
     /// Attempts that nothing more will be asked about.
     pub forgotten: BTreeSet<AttemptId>,
 }
 
 impl Default for MemoryWorld {
-    /// The time stands still, nobody has written, and no attempt was ever started.
+    /// The time stands still, no agent has written anything, and no attempt was ever started.
     fn default() -> Self {
         Self {
             time: Time(1_000),

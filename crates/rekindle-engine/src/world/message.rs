@@ -21,7 +21,7 @@ pub enum Message {
         attempt: AttemptId,
         reason: String,
     },
-    /// The machine had no room for something: nothing of it was started.
+    /// The machine lacked the resources for something: nothing of it was started.
     Refused {
         what: Refused,
         refusal: Refusal,
@@ -29,7 +29,7 @@ pub enum Message {
     Grew {
         attempt: AttemptId,
     },
-    /// An attempt's shim is gone: its exit record, or the lack of one, tells the rest.
+    /// An attempt's shim is gone: its exit record, or the lack of one, says how it ended.
     Ended {
         attempt: AttemptId,
     },
@@ -57,21 +57,21 @@ pub enum Message {
         task: TaskId,
         seen: SetupSeen,
     },
-    /// The worktree of an attempt could not be set up: nothing of it was begun.
+    /// The worktree of an attempt could not be set up: nothing of the attempt was started.
     SetupFailed {
         attempt: AttemptId,
         task: TaskId,
         reason: String,
     },
-    /// The checks of the plan were tried before the first agent begins.
+    /// The checks of the plan were run once before the first agent starts.
     Preflight(PreflightTried),
-    /// Something outside was put right, or is waited for: it goes on record.
+    /// Something outside was fixed, or is being waited for: this is recorded.
     Noted(Noted),
     /// The plan's health commands were run.
     HealthChecked {
         results: Vec<CheckResult>,
     },
-    /// The user's command was asked what is left of the allowance.
+    /// The user's command was asked how much of the allowance is left.
     UsageSeen(UsageLeft),
     Silent {
         attempt: AttemptId,
@@ -91,18 +91,18 @@ pub enum Message {
         /// What changed meanwhile, a line each.
         changed: Vec<String>,
     },
-    /// Somebody spoke through the control socket.
+    /// A caller sent a request through the control socket.
     Called(Called),
     /// A signal to this process, or `rekindle pause`.
     Pause(PauseReason),
     Pressure {
         short: Option<Refusal>,
     },
-    /// A look at the whole store beside the work found damage.
+    /// A background check of the whole store found damage.
     StoreDamaged {
         problem: String,
     },
-    /// A person wants to know from elsewhere how the run stands.
+    /// A person asks from elsewhere for the run's status.
     StatusAsked {
         reply: Box<dyn FnOnce(String) + Send>,
     },
@@ -113,7 +113,7 @@ pub enum Message {
 }
 
 impl Message {
-    /// The same again, for a message that only says where to look: only such a look can be cut short by the store.
+    /// The same message again, if it only says where to look: only such a look can be interrupted by the store.
     pub(crate) fn looks_again(&self) -> Option<Self> {
         match self {
             Self::Grew { attempt } => Some(Self::Grew { attempt: *attempt }),

@@ -1,6 +1,6 @@
-//! The real outside: bundles, shims and their watch, checks, the workspace's files.
+//! The real world: bundles, shims and their watch, checks, the workspace's files.
 //!
-//! Whatever takes time runs on a thread of its own and comes back as a message, so that the driver never waits for a process.
+//! Work that takes time runs on its own thread and comes back as a message, so that the driver never waits for a process.
 
 mod allowance;
 mod baseline;
@@ -69,21 +69,21 @@ pub struct Programs {
     pub agents: BTreeMap<String, Program>,
     /// Longest time for one acceptance command.
     pub check_timeout_ms: u64,
-    /// How a person is told.
+    /// How to notify a person.
     pub alerts: Channels,
     /// Command prefixes by the environment's name.
     pub environments: BTreeMap<String, Vec<String>>,
-    /// The shell line that tells what is left of the allowance; empty where there is none.
+    /// The shell line that reports how much of the allowance is left; empty if there is none.
     pub usage: String,
-    /// What an agent may take that says nothing else.
+    /// The resource limits of an agent that does not set its own.
     pub caps: Defaults,
-    /// What worktrees need besides what git has.
+    /// What worktrees need besides the files that git has.
     pub worktree: Worktree,
     /// Hours in which nothing new starts.
     pub quiet: Option<QuietHours>,
 }
 
-/// What threads of this world share.
+/// State shared by the threads of this world.
 struct Shared {
     bundles: PathBuf,
     state_dir: PathBuf,
@@ -98,13 +98,13 @@ struct Shared {
     watch: Watch,
     messages: SyncSender<Message>,
     stop_grace_ms: u64,
-    /// The pre-flight is under way.
+    /// The pre-flight is running.
     flying: AtomicBool,
-    /// It is to end: the coordinator leaves.
+    /// The pre-flight must end: the coordinator is exiting.
     grounded: AtomicBool,
-    /// Who chooses ports.
+    /// Held while ports are chosen.
     port_lock: Mutex<()>,
-    /// Programs of people that are being watched.
+    /// People's programs that are being watched.
     people: Mutex<BTreeSet<u32>>,
     /// Claims whose checks run, and the health commands as a claim without a task: a second order for one of them changes nothing.
     checking: Mutex<BTreeSet<Option<(TaskId, Epoch)>>>,
@@ -118,8 +118,8 @@ pub struct RealWorld {
     tails: BTreeMap<AttemptId, cli_session::Tail>,
     /// Files of kept reports that the driver was given and has not yet made durable.
     handed_out: BTreeMap<AttemptId, Vec<PathBuf>>,
-    /// Attempts whose launch was started here. A bundle that is just being written looks like one that never started, so a
-    /// second order must not come as far as looking.
+    /// Attempts whose launch was started here. A bundle that is still being written looks like one that never started, so a
+    /// second order must not get as far as probing it.
     launched: BTreeSet<AttemptId>,
     alerts: Alerts,
     phones: Phones,
@@ -127,7 +127,7 @@ pub struct RealWorld {
 }
 
 impl RealWorld {
-    /// The outside of a state directory, with the project's directory and the run's share of its repository. Fails when
+    /// The world of a state directory, with the project's directory and the run's share of its repository. Fails when
     /// processes cannot be watched or the directory cannot be written.
     pub fn new(
         clock: Clock,
@@ -182,7 +182,7 @@ impl RealWorld {
         })
     }
 
-    /// The transcript of an attempt's session, looked for until it is there.
+    /// The transcript of an attempt's session, searched for until it exists.
     fn tail(&mut self, attempt: AttemptId, cli: &str, session: &str) -> Option<&cli_session::Tail> {
         if !self.tails.contains_key(&attempt) {
             let tail = self.shared.find_transcript(attempt, cli, session)?;
@@ -208,7 +208,7 @@ impl Shared {
     }
 }
 
-/// Turns observations into messages. It ends with the watch.
+/// Turns observations into messages. It ends when the watch ends.
 fn pass_on(
     observations: &Receiver<Observation>,
     bundles: &Path,
@@ -290,14 +290,14 @@ impl World for RealWorld {
             Stream::Err => (bundle::ERR, supervise::Stream::Err),
             Stream::Transcript => return Ok(()),
         };
-        // Asked before reading: what is written after the read is then reported again.
+        // Before reading: anything written after the read is then reported again.
         self.shared.watch.rearm(BundleKey(attempt.0), side);
         let file = match open_plain(&self.shared.bundle(attempt).join(name)) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(error),
         };
-        // Only what is there: clearing a whole chunk for every short line would cost more than taking the line.
+        // Only as much as exists: clearing a whole chunk for every short line would cost more than reading the line.
         let there = file.metadata()?.len().saturating_sub(offset);
         let wanted = usize::try_from(there).unwrap_or(limit).min(limit);
         into.resize(wanted, 0);
@@ -385,16 +385,16 @@ impl World for RealWorld {
     }
 
     fn drop_kept_reports(&mut self, attempt: AttemptId) {
-        // Only what the driver was given: the agent may have left another one since.
+        // Only the reports that the driver was given: the agent may have left another one since.
         for path in self.handed_out.remove(&attempt).unwrap_or_default() {
-            // One that stays is taken again at the next start and changes nothing: reports are idempotent.
+            // A file that stays is read again at the next start and changes nothing: reports are idempotent.
             let _stays = std::fs::remove_file(path);
         }
     }
 
     fn missing(&mut self, paths: &[String], merged: Option<&str>) -> Vec<String> {
         match (merged, &self.shared.work) {
-            // A git that cannot say opens nothing again: the next look asks anew.
+            // A git that cannot answer reopens nothing: the next check asks again.
             (Some(commit), Some(work)) => work.missing(commit, paths).unwrap_or_default(),
             _ => disk::missing(&self.shared.workspace, paths),
         }
@@ -450,7 +450,7 @@ impl World for RealWorld {
         self.shared.watch.lacks_watches()
     }
 
-    /// The last snapshots are taken while everybody leaves.
+    /// The last snapshots are taken while the coordinator exits.
     fn finish(&mut self) {
         self.shared.jobs.wait();
     }
@@ -462,7 +462,7 @@ impl World for RealWorld {
     fn watch(&mut self, attempt: AttemptId) {
         let (key, record) = (BundleKey(attempt.0), self.records.get(&attempt));
         if self.shared.watch.add_adopted(key, &self.shared.bundle(attempt), record).is_err() {
-            // It is watched, and what was told of it could not be looked into: it is told again after a moment.
+            // It is already watched, and its last report could not be acted on: it is reported again after a moment.
             self.shared.watch.look_again(key);
         }
     }
@@ -478,7 +478,7 @@ impl World for RealWorld {
     }
 }
 
-/// Opens a regular file that is not a link, without ever waiting for a pipe that somebody put in its place.
+/// Opens a regular file that is not a link, without ever blocking on a pipe that was put in its place.
 pub(super) fn open_plain(path: &Path) -> io::Result<std::fs::File> {
     use rustix::fs::{Mode, OFlags};
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;

@@ -1,5 +1,5 @@
-//! Whether an agent's end was one for lack of memory: what its cgroup counted, else what the kernel's log says, else the
-//! kernel's count of such ends beside a kill that nobody here sent.
+//! Whether an agent ended for lack of memory: by the count of its cgroup, else by the kernel's log, else by the kernel's
+//! count of such kills together with a SIGKILL that was not sent from here.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -20,17 +20,17 @@ const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
 /// The signal that the kernel ends a process with for lack of memory.
 const KILL: i32 = 9;
 
-/// The exit code of a shell whose last command was ended so.
+/// The exit code of a shell whose last command was ended that way.
 const KILLED_CODE: i32 = 128 + KILL;
 
-/// Share of a limit on each process, in tenths, that its largest process reached when it met the limit.
+/// Share of a limit on each process, in tenths, that its largest process must have reached for the limit to count as met.
 const REACHED_TENTHS: u64 = 9;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct End {
     pub(crate) code: Option<i32>,
     pub(crate) signal: Option<i32>,
-    /// It was ended by the shim, or on somebody's order.
+    /// It was ended by the shim, or by an order.
     pub(crate) ordered: bool,
     /// The largest resident size of its processes.
     pub(crate) max_rss_bytes: u64,
@@ -41,21 +41,21 @@ pub(crate) struct End {
 pub(crate) struct Evidence {
     caps: Caps,
     held: Held,
-    /// From the agent's start on; none where it may not be read.
+    /// The kernel's log from the agent's start on; `None` if it may not be read.
     log: Option<File>,
-    /// Ends that were counted at the last look.
+    /// Kills that were counted at the last check.
     counted: u64,
 }
 
 impl Evidence {
-    /// Begins to watch, before the agent's first instruction.
+    /// Starts monitoring, before the agent's first instruction.
     pub(crate) fn begin(caps: Caps, held: Held) -> Self {
         let mut evidence = Self { caps, held, log: log_from_now(), counted: 0 };
         evidence.look();
         evidence
     }
 
-    /// Takes the count. What comes later belongs to what comes later.
+    /// Saves the current count, so that only later kills are attributed to what follows.
     pub(crate) fn look(&mut self) {
         self.counted = self.count();
     }
@@ -64,19 +64,19 @@ impl Evidence {
         self.held.group.oom().map_or_else(counted_by_machine, |oom| oom.kills)
     }
 
-    /// Ends all that is left in the agent's group at once. Answers how many were in it.
+    /// Ends everything left in the agent's group at once. Returns how many processes were in it.
     pub(crate) fn end_group(&self) -> u32 {
         let left = self.held.group.population();
         self.held.group.kill();
         u32::try_from(left).unwrap_or(u32::MAX)
     }
 
-    /// The cap on processes, where the kernel refused one for it. Only a cgroup counts that.
+    /// The cap on processes, if the kernel refused one because of it. Only a cgroup counts that.
     pub(crate) fn processes_cap_met(&self) -> Option<u64> {
         self.caps.processes_max.filter(|_| self.held.group.processes_refused() > 0)
     }
 
-    /// What is known of an end. The group goes with it.
+    /// What is known about an end. Also removes the group.
     pub(crate) fn close(mut self, agent: u32, end: End) -> Option<OutOfMemory> {
         let found = self.of(agent, end);
         self.held.group.remove();
@@ -96,13 +96,13 @@ impl Evidence {
         if killed && self.says_killed(agent, end).unwrap_or(lately) {
             return Some(OutOfMemory { cap: None });
         }
-        // A process that meets its own limit ends as it likes.
+        // A process that reaches its own limit may end in any way.
         let cap = self.caps.memory_max.filter(|_| self.held.memory == By::Rlimit);
         cap.filter(|cap| end.max_rss_bytes >= cap / 10 * REACHED_TENTHS).map(|cap| OutOfMemory { cap: Some(cap) })
     }
 
-    /// Whether the kernel's log names the agent; nothing where it does not tell: it may not be read, numbers processes
-    /// differently, or the one that was killed was below a shell.
+    /// Whether the kernel's log names the agent; `None` if the log does not show it: it may not be read, numbers processes
+    /// differently, or the killed process was below a shell.
     fn says_killed(&mut self, agent: u32, end: End) -> Option<bool> {
         let own = os::pid_namespace().is_ok_and(|inode| inode == FIRST_PID_NAMESPACE);
         let log = self.log.as_mut().filter(|_| own && end.signal == Some(KILL))?;
@@ -110,13 +110,13 @@ impl Evidence {
     }
 }
 
-/// Processes that the kernel has ended for lack of memory since the machine's start; 0 where it does not tell.
+/// Processes that the kernel has killed for lack of memory since the machine started; 0 if the kernel does not report it.
 fn counted_by_machine() -> u64 {
     let table = fs::read_to_string("/proc/vmstat").unwrap_or_default();
     table.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok()).unwrap_or(0)
 }
 
-/// The kernel's log from now on, where it may be read.
+/// The kernel's log from now on, if it may be read.
 fn log_from_now() -> Option<File> {
     let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).ok()?;
     let log = fs::OpenOptions::new().read(true).custom_flags(flags).open("/dev/kmsg").ok()?;
@@ -132,7 +132,7 @@ fn killed_in(log: &mut impl Read) -> Vec<u32> {
         match log.read(&mut record) {
             Ok(0) => break,
             Ok(count) => killed.extend(victim(&String::from_utf8_lossy(&record[..count]))),
-            // Records that were overwritten are passed over.
+            // Overwritten records are skipped.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => break,
@@ -141,8 +141,8 @@ fn killed_in(log: &mut impl Read) -> Vec<u32> {
     killed
 }
 
-/// `Out of memory: Killed process 7 (name) …`, `Memory cgroup out of memory: Killed process 7 (name) …`, and `oom_reaper`'s
-/// own lines, which name nobody as killed.
+/// Parses `Out of memory: Killed process 7 (name) …` and `Memory cgroup out of memory: Killed process 7 (name) …`;
+/// `oom_reaper`'s own lines name no killed process.
 fn victim(record: &str) -> Option<u32> {
     let said = record.split_once(';')?.1;
     let (before, after) = said.split_once("Killed process ")?;

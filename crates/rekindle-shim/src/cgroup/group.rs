@@ -12,17 +12,17 @@ use crate::caps::{By, Caps};
 use crate::clock;
 use crate::identity::Process;
 
-/// Tries to remove a group whose last process has just gone.
+/// How often the removal of a group is retried after its last process has gone.
 const REMOVE_TRIES: u32 = 40;
 
-/// Between two of them.
+/// Pause between two of these removals.
 const REMOVE_PAUSE_MS: u64 = 5;
 
 /// Groups that an agent made within its own, and that are removed with it: how deep, and how many on a level.
 const NESTED_DEPTH: u32 = 4;
 const NESTED_MAX: usize = 256;
 
-/// An attempt's group: one directory in each hierarchy that has something to hold.
+/// An attempt's group: one directory in each hierarchy that enforces something.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
     #[serde(default)]
@@ -45,12 +45,12 @@ pub struct Dir {
 pub struct Oom {
     /// Processes that the kernel killed for lack of memory.
     pub kills: u64,
-    /// The group met its own cap.
+    /// The group reached its own cap.
     pub at_cap: bool,
 }
 
 impl Group {
-    /// Makes the directories and writes the caps. What cannot be made is left out.
+    /// Makes the directories and writes the caps. Directories that cannot be made are left out.
     pub(crate) fn make(layout: &Layout, name: &str, caps: &Caps) -> Self {
         let mut group = Self::default();
         if let Some(base) = &layout.unified {
@@ -82,7 +82,7 @@ impl Group {
         group
     }
 
-    /// The directories of a name, below this process's own groups.
+    /// The directories with a given name, below this process's own groups.
     pub(crate) fn named(name: &str) -> Self {
         let dir = |base: &Path| Dir {
             path: base.join(name),
@@ -105,7 +105,7 @@ impl Group {
         });
     }
 
-    /// Those of its directories that are called after this attempt: the rest are not believed.
+    /// Only the directories that are named after this attempt: the rest are not trusted.
     pub fn proven(&self, attempt: &str, nonce: &str) -> Self {
         let name = super::name(attempt, nonce);
         let scope = super::scope::unit(&name);
@@ -125,7 +125,7 @@ impl Group {
         self.dirs.iter().find(|dir| dir.processes).map_or(By::Nothing, |dir| dir.by)
     }
 
-    /// What its memory controller counted; nothing where none counts.
+    /// What its memory controller counted; `None` without a controller.
     pub fn oom(&self) -> Option<Oom> {
         let dir = self.dirs.iter().find(|dir| dir.memory)?;
         let read = |name: &str| fs::read_to_string(dir.path.join(name)).ok();
@@ -139,14 +139,14 @@ impl Group {
         Some(Oom { kills: field(&events, "oom_kill")?, at_cap: dir.memory_capped && met > 0 })
     }
 
-    /// How often a process was refused for its cap; 0 where none counts.
+    /// How often a process was refused because of its cap; 0 without a controller.
     pub fn processes_refused(&self) -> u64 {
         let dir = self.dirs.iter().find(|dir| dir.processes);
         let events = dir.and_then(|dir| fs::read_to_string(dir.path.join("pids.events")).ok());
         events.and_then(|text| field(&text, "max")).unwrap_or(0)
     }
 
-    /// Ends all that is in it at once, forks included. Answers whether the kernel can.
+    /// Ends everything in it at once, forks included. Returns whether the kernel supports that.
     pub fn kill(&self) -> bool {
         let mut killed = false;
         for dir in &self.dirs {
@@ -167,10 +167,10 @@ impl Group {
         self.dirs.iter().flat_map(|dir| members_of(&dir.path, NESTED_DEPTH)).collect()
     }
 
-    /// Pins all that live in it.
+    /// Pins all live processes in it.
     pub fn members(&self) -> Vec<Process> {
         let pinned = self.pids().into_iter().filter_map(|pid| Process::pin(pid).map(|(process, _)| process));
-        // Read again once it is pinned: the number may have gone to another since.
+        // Checked again once it is pinned: the process id may have been reused since.
         pinned.filter(|process| self.holds(process)).collect()
     }
 
@@ -183,7 +183,7 @@ impl Group {
         self.dirs.iter().any(named) && !process.exited()
     }
 
-    /// Removes it, which the kernel does only when nobody is in it. Waits a moment for the last to go.
+    /// Removes the group, which the kernel allows only when it is empty. Waits a moment for the last process to go.
     pub fn remove(&self) {
         for dir in &self.dirs {
             for _ in 0..REMOVE_TRIES {
@@ -196,7 +196,7 @@ impl Group {
     }
 }
 
-/// A bundle that was prepared twice finds its group again.
+/// Makes a directory. A bundle that was prepared twice finds its group again.
 fn make_dir(path: &Path) -> io::Result<()> {
     match fs::create_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -235,7 +235,7 @@ fn members_of(dir: &Path, depth: u32) -> Vec<u32> {
 fn remove_dir(dir: &Path, depth: u32) -> io::Result<()> {
     if depth > 0 {
         for nested in below(dir) {
-            // One that stays is told by the removal of its parent.
+            // If one stays, the removal of its parent reports it.
             let _stays = remove_dir(&nested, depth - 1);
         }
     }

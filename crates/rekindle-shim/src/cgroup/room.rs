@@ -1,23 +1,23 @@
-//! How much memory the groups of this process leave it: in a container that is what counts, and not what the machine has.
+//! How much memory the groups of this process leave it: in a container this is what counts, not the memory of the machine.
 
 use std::fs;
 use std::path::Path;
 
 use super::Layout;
 
-/// Groups above one another that are looked at: deeper trees than this are none.
+/// Nested groups that are checked: no tree is deeper than this.
 const DEPTH_MAX: usize = 16;
 
 /// Memory within the groups of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
-    /// What it may still take.
+    /// Bytes it may still use.
     pub available: u64,
-    /// What it may take in all.
+    /// Bytes it may use in all.
     pub total: u64,
 }
 
-/// The least room that the groups of this process leave it; nothing where none of them limits it.
+/// The least memory that the groups of this process leave it; `None` if none of them limits it.
 pub fn room() -> Option<Room> {
     let layout = Layout::here();
     let dirs = [(&layout.unified, &SECOND), (&layout.memory, &FIRST)];
@@ -25,11 +25,11 @@ pub fn room() -> Option<Room> {
     rooms.min_by_key(|room| room.available)
 }
 
-/// The files of a version.
+/// File names of one version.
 struct Files {
     limit: &'static str,
     usage: &'static str,
-    /// What could be given back: the part of the files' cache that was not used lately.
+    /// Memory that could be reclaimed: the part of the file cache that was not used lately.
     idle: &'static str,
 }
 
@@ -37,7 +37,7 @@ const SECOND: Files = Files { limit: "memory.max", usage: "memory.current", idle
 const FIRST: Files =
     Files { limit: "memory.limit_in_bytes", usage: "memory.usage_in_bytes", idle: "total_inactive_file " };
 
-/// More than this is no limit: version 1 writes "none" as the largest number of pages.
+/// More than this means no limit: version 1 writes "none" as the largest number of pages.
 const UNLIMITED: u64 = 1 << 60;
 
 fn least(dir: &Path, files: &Files) -> Option<Room> {

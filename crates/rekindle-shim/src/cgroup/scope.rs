@@ -1,6 +1,6 @@
-//! A systemd scope for an agent: where the user may make no group below the own one, systemd makes one.
+//! A systemd scope for an agent: where the user may make no group below their own, systemd makes one.
 //!
-//! The process waits for its first instruction meanwhile. It is systemd that moves it, so nothing here needs to be root.
+//! The process waits for its first instruction meanwhile. systemd moves it, so nothing here needs to be root.
 
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
@@ -14,7 +14,7 @@ use crate::clock;
 /// Longest wait for systemd. It answers within some milliseconds; an agent waits no longer for its caps than a person would.
 const WAIT_MS: u64 = 2_000;
 
-/// Between two looks.
+/// Poll interval.
 const LOOK_MS: u64 = 5;
 
 /// The program that speaks to systemd.
@@ -30,7 +30,7 @@ pub(crate) fn is_offered(layout: &Layout) -> bool {
     layout.unified.is_some() && layout.memory.is_none() && private_socket().is_some_and(there) && has_busctl()
 }
 
-/// Where the manager listens: the system's for the superuser, else the user's own.
+/// The socket that the manager listens on: the system's for the superuser, else the user's own.
 fn private_socket() -> Option<PathBuf> {
     if rustix::process::geteuid().is_root() {
         return Some(PathBuf::from("/run/systemd/private"));
@@ -43,7 +43,7 @@ fn has_busctl() -> bool {
     std::env::split_paths(&path).any(|dir| dir.join(BUSCTL).is_file())
 }
 
-/// Has systemd put a process into a scope with its caps. Nothing where it does not in time.
+/// Makes systemd put a process into a scope with its caps. `None` if it does not do so in time.
 pub(crate) fn put(layout: &Layout, name: &str, caps: &Caps, pid: u32) -> Option<Group> {
     if !is_offered(layout) {
         return None;
@@ -98,7 +98,7 @@ fn succeeds(mut child: Child, give_up_at_ms: u64) -> bool {
     }
 }
 
-/// The directory of a process's group, once that is the unit.
+/// The directory of a process's group, once the group is the unit.
 fn dir_of(pid: u32, unit: &str) -> Option<PathBuf> {
     let table = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
     let path = super::own_path(&table, "").filter(|path| path.ends_with(&format!("/{unit}")))?;

@@ -25,7 +25,7 @@ fn millis(time: Timespec) -> u64 {
     secs.saturating_mul(1000).saturating_add(nanos / 1_000_000)
 }
 
-/// A poll timeout from milliseconds.
+/// Converts milliseconds to a poll timeout.
 pub(crate) fn timeout(ms: u64) -> Timespec {
     Timespec {
         tv_sec: i64::try_from(ms / 1000).unwrap_or(i64::MAX),
@@ -33,8 +33,8 @@ pub(crate) fn timeout(ms: u64) -> Timespec {
     }
 }
 
-/// Gives way for a moment, between two looks at something that announces nothing.
+/// Sleeps for a moment, between two polls of something that sends no event.
 pub fn pause(ms: u64) {
-    // Interrupted means only that the next look comes earlier.
+    // An interruption only means that the next poll comes earlier.
     let _ = poll(&mut [], Some(&timeout(ms)));
 }

@@ -1,5 +1,6 @@
-//! When bytes last went over the TCP connections of processes, as the kernel tells it (`sock_diag`). A program's own system calls
-//! do not show it: `recv` is in no count of `/proc/PID/io`. Only looked at; whoever cannot be asked is answered with nothing.
+//! When bytes last went over the TCP connections of processes, as reported by the kernel (`sock_diag`). A program's own
+//! system calls do not show it: `recv` is in no count of `/proc/PID/io`. Nothing is changed here; if the kernel cannot be
+//! asked, the answer is `None`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,17 +9,17 @@ use std::time::Duration;
 
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, sockopt};
 
-/// The kernel answers from memory; this bounds a kernel that does not.
+/// The kernel answers from memory; this is the timeout for a kernel that does not.
 const ANSWER_MAX: Duration = Duration::from_secs(1);
 
-/// Pieces of an answer that are read: each holds dozens of connections, a machine has some thousands.
+/// Limit on the pieces of an answer that are read: each holds dozens of connections, a machine has some thousands.
 const PIECES_MAX: usize = 4096;
 
 /// More than the kernel puts into one piece.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// What went out over a connection before it counts as one that a request was sent over: a model request with its tools and its
-/// instructions is larger, the keep-alive of some other server is not.
+/// Bytes that must have been sent over a connection before it counts as one that carried a request: a model request with its
+/// tools and its instructions is larger, the keep-alive of some other server is not.
 const REQUEST_BYTES: u64 = 4096;
 
 /// `SOCK_DIAG_BY_FAMILY`, asked for all that match.
@@ -37,7 +38,8 @@ const TCP: u8 = 6;
 /// Only established connections, by the bit of their state.
 const ESTABLISHED: u32 = 1 << 1;
 
-/// Sizes and places of the kernel's records, which never change: `nlmsghdr`, `inet_diag_req_v2`, `inet_diag_msg`, `tcp_info`.
+/// Sizes and offsets of the kernel's records, which never change: `nlmsghdr`, `inet_diag_req_v2`, `inet_diag_msg`,
+/// `tcp_info`.
 const HEADER_BYTES: usize = 16;
 const REQUEST_ID_BYTES: usize = 48;
 const MESSAGE_BYTES: usize = 72;
@@ -46,8 +48,8 @@ const LAST_SENT_AT: usize = 44;
 const LAST_RECEIVED_AT: usize = 52;
 const BYTES_SENT_AT: usize = 120;
 
-/// How long ago a byte last went over a connection of these processes that a request was sent over, in milliseconds. Nothing where
-/// they have no such connection or it cannot be told.
+/// How long ago a byte last went over a connection of these processes that carried a request, in milliseconds. `None` if
+/// they have no such connection or it cannot be determined.
 pub fn quiet_ms(pids: impl Iterator<Item = u32>) -> Option<u64> {
     let sockets: BTreeSet<u32> = pids.flat_map(sockets_of).collect();
     if sockets.is_empty() {
@@ -110,7 +112,7 @@ fn read(socket: &OwnedFd, sockets: &BTreeSet<u32>) -> Option<u32> {
     None
 }
 
-/// How long one connection has been quiet, if it is one of these and a request was sent over it.
+/// How long one connection has been quiet, if it is one of these and carried a request.
 fn quiet_of(message: &[u8], sockets: &BTreeSet<u32>) -> Option<u32> {
     if !sockets.contains(&u32_at(message, INODE_AT)?) {
         return None;
@@ -148,7 +150,7 @@ mod tests {
         quiet_ms([std::process::id()].into_iter())
     }
 
-    /// Waits until what is seen fits.
+    /// Waits until the observed value fits.
     fn await_quiet(fits: impl Fn(Option<u64>) -> bool) -> Option<u64> {
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {

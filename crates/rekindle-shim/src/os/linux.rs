@@ -17,7 +17,7 @@ pub const BOOTTIME: rustix::time::ClockId = rustix::time::ClockId::Boottime;
 /// `f_type` of the pseudo filesystem that gives every process an inode never used again in this boot (6.9 on).
 const PIDFS_MAGIC: i64 = 0x5049_4446;
 
-/// More of `environ` than a program may be started with, so that reading is bounded.
+/// Limit on reading `environ`: more than a program may be started with.
 const ENVIRON_MAX_BYTES: u64 = 8 << 20;
 
 /// Names this boot of this machine.
@@ -30,7 +30,7 @@ pub fn pid_namespace() -> io::Result<u64> {
     Ok(rustix::fs::stat("/proc/self/ns/pid")?.st_ino)
 }
 
-/// Makes orphaned descendants ours instead of init's.
+/// Makes this process, instead of init, the parent of orphaned descendants.
 pub fn become_subreaper() -> io::Result<()> {
     Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
 }
@@ -56,7 +56,7 @@ pub fn socket_address(dir: BorrowedFd<'_>, name: &str) -> io::Result<SocketAddrU
     Ok(SocketAddrUnix::new(format!("/proc/self/fd/{}/{name}", dir.as_raw_fd()))?)
 }
 
-/// How bytes go into a socket: a peer that left is an error, never a signal.
+/// Flags for sending: a peer that has gone is an error, never a signal.
 pub const SEND_FLAGS: SendFlags = SendFlags::NOSIGNAL;
 
 /// A non-blocking stream socket that no child inherits.
@@ -71,7 +71,7 @@ pub fn accept(listener: &OwnedFd) -> io::Result<OwnedFd> {
     Ok(rustix::net::accept_with(listener, flags)?)
 }
 
-/// A pipe of which no child inherits an end: reading end first.
+/// A pipe whose ends no child inherits: reading end first.
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?)
 }
@@ -81,8 +81,8 @@ pub fn peer_uid<Fd: AsFd>(socket: Fd) -> io::Result<u32> {
     Ok(rustix::net::sockopt::socket_peercred(socket)?.uid.as_raw())
 }
 
-/// Closes every descriptor above 2 that this process was started with. What the process opened itself carries
-/// close-on-exec, what it inherited cannot.
+/// Closes every descriptor above 2 that this process was started with. Descriptors that the process opened itself carry
+/// close-on-exec, inherited ones cannot.
 #[expect(unsafe_code, reason = "descriptors named by number have no owner to borrow from")]
 pub fn close_inherited() -> io::Result<()> {
     for entry in fs::read_dir("/proc/self/fd")? {
@@ -124,18 +124,18 @@ pub fn children_usage() -> Usage {
     }
 }
 
-/// A pinned process: whatever happens to its number, this refers to it and to no other.
+/// A pinned process: whatever happens to its process id, this refers to it and to no other.
 #[derive(Debug)]
 pub struct Handle(OwnedFd);
 
 impl Handle {
-    /// Pins whatever process has this number now.
+    /// Pins the process that has this id now.
     pub fn open(pid: u32) -> io::Result<Self> {
         let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
         Ok(Self(rustix::process::pidfd_open(pid, PidfdFlags::empty())?))
     }
 
-    /// The inode that names this process for the whole boot, where the kernel gives one.
+    /// The inode that names this process for the whole boot, if the kernel gives one.
     pub fn inode(&self) -> Option<u64> {
         let filesystem = rustix::fs::fstatfs(&self.0).ok()?;
         #[expect(clippy::useless_conversion, reason = "the type of f_type differs between architectures")]
@@ -216,7 +216,7 @@ pub fn environ_has(pid: u32, entry: &[u8]) -> bool {
     bytes.split(|byte| *byte == 0).any(|variable| variable == entry)
 }
 
-/// Processes and threads of our user, as the system's limit on them counts.
+/// Processes and threads of our user, counted like the system's limit on them.
 pub fn tasks_of_user() -> u64 {
     let uid = rustix::process::getuid().as_raw();
     let ours = pids().unwrap_or_default().into_iter().filter(|pid| owner(*pid).is_ok_and(|owner| owner == uid));
@@ -233,7 +233,7 @@ pub fn owner(pid: u32) -> io::Result<u32> {
     Ok(rustix::fs::stat(format!("/proc/{pid}"))?.st_uid)
 }
 
-/// Bytes read and written through system calls so far; zero when it may not be asked.
+/// Bytes read and written through system calls so far; zero if reading the count is not permitted.
 pub fn io_bytes(pid: u32) -> u64 {
     let Ok(text) = fs::read_to_string(format!("/proc/{pid}/io")) else {
         return 0;

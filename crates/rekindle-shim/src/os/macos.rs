@@ -1,7 +1,7 @@
-//! macOS: the same names with what that system has. Unchecked on a real machine so far.
+//! macOS: the same names with what that system has. Not tested on a real machine so far.
 //!
-//! There is no pidfd, no subreaper and no process filesystem: a process is pinned by a kernel queue that reports its
-//! end, described by `ps`, and identified by number and start time, which always owes a second factor.
+//! There is no pidfd, no subreaper and no process filesystem: a process is pinned by a kernel queue that reports its end,
+//! described by `ps`, and identified by process id and start time, which always requires a second factor.
 
 use std::ffi::OsStr;
 use std::io;
@@ -70,7 +70,7 @@ fn own(socket: OwnedFd) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// A pipe of which no child inherits an end: reading end first.
+/// A pipe whose ends no child inherits: reading end first.
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (read, write) = rustix::pipe::pipe()?;
     rustix::io::fcntl_setfd(&read, FdFlags::CLOEXEC)?;
@@ -140,7 +140,7 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Watches whatever process has this number now.
+    /// Watches the process that has this id now.
     #[expect(unsafe_code, reason = "registering an event is unsafe where it names a descriptor; this names a process")]
     pub fn open(pid: u32) -> io::Result<Self> {
         let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
@@ -228,12 +228,12 @@ pub fn owner(pid: u32) -> io::Result<u32> {
     text.trim().parse().map_err(|_| io::ErrorKind::NotFound.into())
 }
 
-/// Not told to ordinary users.
+/// Not available to ordinary users.
 pub fn io_bytes(_pid: u32) -> u64 {
     0
 }
 
-/// How long connections have been quiet: not told here.
+/// How long connections have been quiet: not available here.
 pub fn quiet_ms(_pids: impl Iterator<Item = u32>) -> Option<u64> {
     None
 }
@@ -243,7 +243,7 @@ fn ask(program: &str, arguments: &[&str]) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Processes of our user, as the system's limit on them counts; all that are listed, which is no less.
+/// Processes of our user, counted like the system's limit on them; this counts all listed processes, which is no fewer.
 pub fn tasks_of_user() -> u64 {
     pids().map_or(0, |pids| pids.len() as u64)
 }

@@ -1,4 +1,4 @@
-//! The start of an agent: everything that can be refused happens before it is let go, and whether it began is on record.
+//! The start of an agent: everything that can be refused happens before it is released, and whether it started is recorded.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -18,7 +18,7 @@ use crate::tree;
 pub(super) struct Started {
     pub(super) agent: Process,
     pub(super) input: OwnedFd,
-    /// What an agent that takes lines finds first.
+    /// The first input of an agent that reads lines.
     pub(super) prompt: String,
     pub(super) capped: Vec<Capped>,
     pub(super) logs: [LogId; 2],
@@ -50,9 +50,9 @@ pub(super) fn start(bundle: &Bundle, spec: &Spec) -> Result<Started, StartError>
         }
     }
     let waiting = Waiting::spawn(bundle.path(), out, err).map_err(|error| failed("cannot start a process", &error))?;
-    // From here on a failure drops the barrier unopened, and the stub leaves without becoming anything.
+    // From here on a failure drops the barrier unopened, and the stub exits without becoming the agent.
     if spec.stdin == bundle::Stdin::Lines {
-        // Ours alone: the agent's end is another description, and blocks as it expects.
+        // Only for our end: the agent's end is another description, and blocks as it expects.
         waiting.never_block().map_err(|error| failed("standard input", &error))?;
     }
     let own = Process::own().map_err(|error| failed("own identity", &error))?;
@@ -125,8 +125,8 @@ fn first_line(bundle: &Bundle, spec: &Spec) -> io::Result<String> {
     }
 }
 
-/// Why the program did not begin, where it provably did not, and whether that is all that is known: its process ended before it
-/// was the agent, and could not say why.
+/// Why the program did not start, if it provably did not, and whether nothing more is known: its process ended before it was
+/// the agent, and could not report why.
 pub(super) fn not_begun(bundle: &Bundle, end: End) -> (Option<StartError>, bool) {
     let said = bundle.start_error();
     if !bundle.lacks(BEGUN) || matches!(said, Ok(Some(_))) {

@@ -11,7 +11,7 @@ use rustix::time::{ClockId, clock_gettime};
 /// An agent whose benchmark died must not stay for ever; no benchmark takes as long.
 const LIFE: Duration = Duration::from_secs(600);
 
-/// Length of a written line without its end, as the benchmarks' table says.
+/// Length of a written line without its newline, as in the benchmarks' table.
 const LINE_BYTES: usize = 200;
 
 fn main() -> ExitCode {

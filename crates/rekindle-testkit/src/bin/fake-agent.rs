@@ -1,20 +1,20 @@
-//! What an agent's script cannot do well by itself: wait for a file, print without end, print anything. Usage:
-//! `fake-agent VERB ...`, called from the agents of the end-to-end tests. It knows nothing of rekindle.
+//! What an agent's script cannot do well on its own: wait for a file, print without end, print anything. Usage: `fake-agent
+//! VERB ...`, called from the agents of the end-to-end tests. It knows nothing of rekindle.
 //!
-//! Every wait has a bound, so that a test which failed leaves nothing that runs for ever.
+//! Every wait has a limit, so that a failed test leaves nothing that runs forever.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Between two looks at a file.
+/// Poll interval for a file.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Looks at a file before it is given up: two minutes, longer than any test.
+/// Polls before giving up on a file: two minutes, longer than any test.
 const LOOKS: u32 = 12_000;
 
-/// Written at once by those who print much.
+/// Bytes written at once by verbs that print much.
 const CHUNK: usize = 64 * 1024;
 
 fn main() -> ExitCode {
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Without a standard error there is nobody to tell; the code remains.
+            // Without a standard error the message is lost; the exit code remains.
             let _untold = writeln!(io::stderr(), "fake-agent: {error}");
             ExitCode::from(9)
         }
@@ -51,18 +51,19 @@ fn there(file: &Path) -> bool {
     file.symlink_metadata().is_ok()
 }
 
-/// Takes so much memory and uses all of it, then keeps it until the file is there. It never takes more.
+/// Allocates this much memory and uses all of it, then keeps it until the file exists. It never allocates more.
 fn hog(mebibytes: u64, file: Option<&Path>) -> io::Result<()> {
     let mut taken: Vec<Vec<u8>> = Vec::new();
     for n in 0..mebibytes {
-        // A number in each piece: equal pages could be one.
+        // A different number in each piece: equal pages could be merged.
         taken.push(vec![u8::try_from(n % 255).unwrap_or(0) + 1; 1 << 20]);
     }
     writeln!(io::stdout(), "took {} MiB", taken.iter().map(Vec::len).sum::<usize>() >> 20)?;
     file.map_or(Ok(()), wait)
 }
 
-/// Starts copies of itself that wait for the file, so many at most, until one is refused; then it says how many live and fails.
+/// Starts copies of itself that wait for the file, at most `many`, until one is refused; then it prints how many live and
+/// fails.
 fn bomb(many: u64, file: &Path) -> io::Result<()> {
     let own = std::env::current_exe()?;
     for n in 0..many {
@@ -74,7 +75,7 @@ fn bomb(many: u64, file: &Path) -> io::Result<()> {
     writeln!(io::stdout(), "made {many}")
 }
 
-/// Returns when the file is there.
+/// Returns when the file exists.
 fn wait(file: &Path) -> io::Result<()> {
     for _ in 0..LOOKS {
         if there(file) {
@@ -85,7 +86,7 @@ fn wait(file: &Path) -> io::Result<()> {
     Err(io::Error::other("waited in vain"))
 }
 
-/// Prints numbered lines, each in two writes, until the file is there.
+/// Prints numbered lines, each in two writes, until the file exists.
 fn count(file: &Path) -> io::Result<()> {
     let mut out = io::stdout().lock();
     for n in 0..LOOKS {
@@ -101,7 +102,7 @@ fn count(file: &Path) -> io::Result<()> {
     Err(io::Error::other("counted in vain"))
 }
 
-/// One line of so many bytes and its end.
+/// Prints one line of this many bytes and its newline.
 fn one_line(bytes: u64) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let chunk = vec![b'x'; CHUNK];
@@ -115,7 +116,7 @@ fn one_line(bytes: u64) -> io::Result<()> {
     out.flush()
 }
 
-/// So many short lines.
+/// Prints this many short lines.
 fn lines(many: u64) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(CHUNK, io::stdout().lock());
     for n in 0..many {
@@ -124,7 +125,7 @@ fn lines(many: u64) -> io::Result<()> {
     out.flush()
 }
 
-/// So many bytes of everything: NULs, broken UTF-8, lone carriage returns, escapes, lines of any length.
+/// Prints this many bytes of everything: NULs, broken UTF-8, lone carriage returns, escapes, lines of any length.
 fn junk(bytes: u64) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(CHUNK, io::stdout().lock());
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;

@@ -1,10 +1,12 @@
-//! A forge for tests. Called as `gh` or `glab` it speaks like them, as `own` it speaks the protocol of `land.command`, and as `git` it is git
-//! that counts along. Its state is a JSON file in `$FAKE_FORGE`, its commits are those of the bare repository `$FAKE_REMOTE`.
+//! A forge for tests. Called as `gh` or `glab` it behaves like them, as `own` it speaks the protocol of `land.command`, and
+//! as `git` it is git that counts its calls. Its state is a JSON file in `$FAKE_FORGE`, its commits are those of the bare
+//! repository `$FAKE_REMOTE`.
 //!
-//! It is a nasty forge: it opens as many pull requests of one branch as it is told to. Every order is appended to `orders`. Faults are lines of
-//! `faults`, each used once: `CALL KIND`, where the kind is `before` (fails and does nothing), `429`, `after` (does it and fails) or `cut`
-//! (does it and breaks off its answer). `$FAKE_KILL` = `WHICH:WHEN` kills the caller at the Nth call of any of these programs, or at the first of a
-//! name (`create`, `push`): `before` it does anything, `after` it did, or `during`, and then the call goes on alone. `calls` lists them.
+//! It is a nasty forge: it opens as many pull requests for one branch as it is told to. Every order is appended to `orders`.
+//! Faults are lines of `faults`, each used once: `CALL KIND`, where the kind is `before` (fails and does nothing), `429`,
+//! `after` (does it and fails) or `cut` (does it and truncates its answer). `$FAKE_KILL` = `WHICH:WHEN` kills the caller at
+//! the Nth call of any of these programs, or at the first call of a name (`create`, `push`): `before` it does anything,
+//! `after` it did, or `during`, and then the call continues alone. `calls` lists them.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -16,13 +18,13 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Signal, getppid, kill_process, test_kill_process};
 use serde_json::{Value, json};
 
-/// How long an order takes whose caller was killed meanwhile: longer than the next one takes to start.
+/// How long an order takes if its caller was killed meanwhile: longer than the next one takes to start.
 const GOES_ON: Duration = Duration::from_millis(1_500);
 
 /// The calls of git that a test can name.
 const GIT_CALLS: [&str; 4] = ["push", "fetch", "ls-remote", "update-ref"];
 
-/// Looks at whether the killed caller is gone.
+/// Polls for whether the killed caller is gone.
 const LOOKS: u32 = 1_000;
 
 fn main() -> ExitCode {
@@ -63,7 +65,7 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// What is asked, from arguments and standard input.
+/// Parses the call from arguments and standard input.
 fn understood(name: &str, words: &[String]) -> Option<Call> {
     let mut input = String::new();
     std::io::stdin().read_to_string(&mut input).expect("input");
@@ -75,7 +77,7 @@ fn understood(name: &str, words: &[String]) -> Option<Call> {
     }
 }
 
-/// Counts this call; when it is the one, how the caller is killed.
+/// Counts this call; if it is the chosen one, returns how the caller is killed.
 fn stage(dir: &Path, called: &str) -> Option<String> {
     let wanted = std::env::var("FAKE_KILL").ok()?;
     let (which, when) = wanted.split_once(':')?;
@@ -113,7 +115,7 @@ fn git(words: &[String]) -> u8 {
     status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(128)
 }
 
-/// What is asked, in words of its own.
+/// A call, in the fake forge's own terms.
 enum Call {
     Find(String),
     Create { branch: String, base: String, title: String, body: String },
@@ -326,13 +328,13 @@ fn head_of(pr: &Value) -> String {
     }
 }
 
-/// What the CI says of a commit: what the test wrote for it, else what it wrote for all others.
+/// The CI results of a commit: what the test wrote for it, else what it wrote for all others.
 fn checks_of(state: &Value, head: &str) -> Vec<Value> {
     let of = state["checks"][head].as_array().or_else(|| state["other_checks"].as_array());
     of.cloned().unwrap_or_default()
 }
 
-/// Does it. Fails where a merge is ordered of a commit that is not the head.
+/// Carries out the call. Fails when a merge is ordered for a commit that is not the head.
 fn act(dir: &Path, state: &mut Value, name: &str, call: &Call) -> Result<Value, ()> {
     if call.is_order() {
         let mut file = File::options().create(true).append(true).open(dir.join("orders")).expect("orders");

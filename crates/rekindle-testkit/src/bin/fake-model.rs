@@ -1,5 +1,5 @@
-//! The fake model provider as a program, for trying a coding agent by hand. Usage: `fake-model SCRIPT.json [LOG.jsonl [PORT]]`.
-//! Prints its address and answers until its standard input ends. What it answers is the script's business.
+//! The fake model provider as a program, for trying a coding agent by hand. Usage: `fake-model SCRIPT.json [LOG.jsonl
+//! [PORT]]`. Prints its address and answers until its standard input ends. The script defines what it answers.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -12,7 +12,7 @@ fn main() -> ExitCode {
     match run(&args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Without a standard error there is nobody to tell; the code remains.
+            // Without a standard error the message is lost; the exit code remains.
             let _untold = writeln!(io::stderr(), "fake-model: {error}");
             ExitCode::FAILURE
         }

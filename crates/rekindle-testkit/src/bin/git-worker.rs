@@ -47,7 +47,7 @@ fn act(
     }
 }
 
-/// Says something; whoever does not listen any more has killed us, or soon will.
+/// Prints a text; a reader that has stopped listening has killed us, or soon will.
 fn say(text: &str) -> ExitCode {
     let _ = writeln!(std::io::stdout(), "{text}");
     ExitCode::FAILURE

@@ -1,4 +1,4 @@
-//! `cargo xtask sim`: plays seeds, says which broke an invariant and the one command that plays it again.
+//! `cargo xtask sim`: plays seeds and prints which broke an invariant, with the one command that plays it again.
 
 #![expect(clippy::print_stdout, reason = "a developer's tool talks to its terminal")]
 
@@ -11,13 +11,13 @@ use std::time::Instant;
 
 use rekindle_testkit::sim::{Options, Outcome, Plant, play};
 
-/// Seeds played unless told otherwise.
+/// Seeds played by default.
 const SEEDS: u64 = 5_000;
 
 /// Broken seeds shown whole before the rest gets a line each.
 const SHOWN: usize = 3;
 
-/// Longest word on what was broken in such a line.
+/// Longest description of what was broken in such a line.
 const WHAT_CHARS: usize = 300;
 
 /// Events that say a person steered.
@@ -124,7 +124,7 @@ fn many(arguments: &Arguments) -> ExitCode {
     if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// What is kept of seeds that were played: a million of them must fit into memory.
+/// What is kept of played seeds: a million of them must fit into memory.
 #[derive(Default)]
 struct Played {
     broken: BTreeMap<u64, Outcome>,
@@ -151,7 +151,7 @@ impl Played {
     }
 }
 
-/// Plays seeds on every processor; each is a story of its own.
+/// Plays seeds on every processor; each is independent.
 fn play_all(seeds: Range<u64>, plant: Option<Plant>) -> Played {
     let next = AtomicU64::new(seeds.start);
     let played = Mutex::new(Played::default());

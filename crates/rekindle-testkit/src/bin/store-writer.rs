@@ -1,5 +1,5 @@
-//! A process that appends to a store and says on its standard output what was acknowledged, so that tests can kill it
-//! and compare. Usage: `store-writer DIR COUNT`. It decides nothing about what should survive.
+//! A process that appends to a store and prints on its standard output what was acknowledged, so that tests can kill it and
+//! compare. Usage: `store-writer DIR COUNT`. It decides nothing about what should survive.
 
 use std::io::Write;
 use std::path::Path;

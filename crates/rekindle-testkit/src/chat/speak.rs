@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Asked, Chat, Inner, Message};
 
-/// Messages are numbered from the present second on, as real servers do: a client asks for what came since then.
+/// Messages are numbered from the current second on, as on real servers: a client asks for what came since then.
 pub(super) fn first_number() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     i64::try_from(now).unwrap_or(0)

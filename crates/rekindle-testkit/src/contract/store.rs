@@ -1,5 +1,5 @@
-//! What every store promises, engine or not: run a [`Subject`] through [`check`]. It owns the promises; how an engine
-//! is made and killed is the subject's to say.
+//! What every store promises, whatever its engine: run a [`Subject`] through [`check`]. This file owns the promises; the
+//! subject decides how an engine is made and killed.
 //!
 //! A case panics with the promise that was broken, so that the suite reads as a test and a planted bug can be caught.
 
@@ -13,7 +13,7 @@ mod tables;
 /// A store under test.
 pub trait Subject: Send + Sync {
     fn store(&self) -> &dyn Store;
-    /// What comes up when the process is killed at this moment and started again; this one may stay alive.
+    /// The store that opens when the process is killed at this moment and started again; this one may stay alive.
     fn killed(&self) -> Box<dyn Subject>;
 }
 
@@ -55,7 +55,7 @@ pub fn check(make: Maker<'_>) {
     }
 }
 
-/// An event that only its number tells from others.
+/// An event that differs from others only by its number.
 pub fn event(n: u64) -> NewEvent {
     NewEvent {
         time_ms: 1_000 + i64::try_from(n).expect("small"),
@@ -83,7 +83,7 @@ pub fn line(agent: &str, attempt: u64, offset: u64, text: &str) -> LogLine {
     }
 }
 
-/// How far an attempt's output is read.
+/// How far an attempt's output has been read.
 pub fn offset(attempt: u64, next: u64) -> SpoolOffset {
     SpoolOffset { attempt, stream: Stream::Out, next }
 }

@@ -1,4 +1,4 @@
-//! One request as it came: who asked, over which API, for what, and every word of it.
+//! One request as received: who sent it, over which API, for what purpose, and all of its text.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::peer::Peer;
 
-/// The way a provider is spoken to.
+/// The API of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Api {
@@ -31,29 +31,28 @@ pub enum Purpose {
     Compaction,
     /// A name for the conversation.
     Title,
-    /// Something else of its own.
+    /// Another request of the program's own.
     Side,
     /// How many tokens a text has.
     Count,
-    /// No request for a model: a look whether somebody is there, a list of models.
+    /// Not a request for a model: a liveness check, or a list of models.
     Other,
 }
 
 /// One message of the conversation, with everything in it as text: what was said, calls, results.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// Whose it is.
+    /// Who wrote it.
     pub role: String,
-    /// Its words.
     pub text: String,
 }
 
 /// One request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
-    /// Its place among all requests, from 1.
+    /// Its number among all requests, from 1.
     pub number: u64,
-    /// Its place among those of the main conversation, from 1.
+    /// Its number among those of the main conversation, from 1.
     pub main_number: Option<u64>,
     /// When it came, in milliseconds since 1970.
     pub at_ms: u64,
@@ -61,13 +60,12 @@ pub struct Asked {
     pub method: String,
     /// The path with its query.
     pub path: String,
-    /// The API, where the path is one's.
+    /// The API, if the path belongs to one.
     pub api: Option<Api>,
-    /// What for.
     pub purpose: Purpose,
-    /// Whether the answer is wanted in pieces.
+    /// Whether the answer should be streamed.
     pub stream: bool,
-    /// The process that asked, where it could be told.
+    /// The process that sent the request, if it could be determined.
     pub peer: Option<Peer>,
     /// Header lines, names in lower case. Keys are left out.
     pub headers: BTreeMap<String, String>,
@@ -75,14 +73,14 @@ pub struct Asked {
     pub messages: Vec<Message>,
     /// The tools that the model may call; those in a namespace as `namespace.tool`.
     pub tools: Vec<String>,
-    /// The rule that answered, by its place in the script from 0; nothing when none fitted.
+    /// The rule that answered, by its index in the script from 0; `None` when none matched.
     pub rule: Option<usize>,
-    /// The body as it came.
+    /// The body as received.
     pub body: Value,
 }
 
 impl Asked {
-    /// The program that asked, in its own words.
+    /// The program that sent the request, according to its header.
     #[must_use]
     pub fn user_agent(&self) -> &str {
         self.headers.get("user-agent").map_or("", String::as_str)

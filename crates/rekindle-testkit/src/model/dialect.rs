@@ -1,6 +1,6 @@
-//! The four APIs: what a request means and how an answer is said. Each file below is one API; what they share is here.
+//! The four APIs: what a request means and how an answer is written. Each file below is one API; what they share is here.
 //!
-//! The names of tools are each program's own: one program speaks each API here.
+//! The tool names are those of each program: one program uses each API here.
 
 mod chat;
 mod gemini;
@@ -30,7 +30,7 @@ pub(super) struct Meaning {
 }
 
 impl Meaning {
-    /// A request for no model.
+    /// A request that is not for a model.
     fn other(api: Option<Api>) -> Self {
         Self { api, purpose: Purpose::Other, stream: false, messages: Vec::new(), tools: Vec::new() }
     }
@@ -44,7 +44,7 @@ impl Meaning {
     }
 }
 
-/// An answer, ready for the wire.
+/// An answer, ready to send.
 #[derive(Debug, PartialEq)]
 pub(super) struct Encoded {
     pub(super) status: u16,
@@ -55,7 +55,7 @@ pub(super) struct Encoded {
 /// An answer's body.
 #[derive(Debug, PartialEq)]
 pub(super) enum Body {
-    /// At once.
+    /// Sent at once.
     Whole(String),
     /// Event by event. At least two, of which the last alone ends the answer properly.
     Events(Vec<String>),
@@ -77,7 +77,7 @@ pub(super) fn understand(method: &str, path: &str, headers: &BTreeMap<String, St
     }
 }
 
-/// An answer in the words of the API that was asked.
+/// Encodes an answer for the API of the request.
 pub(super) fn encode(asked: &Asked, picked: &Picked, now_s: u64) -> Encoded {
     let Some(api) = asked.api else { return elsewhere(asked) };
     if let End::Fail(fail) = &picked.answer.end {
@@ -96,12 +96,12 @@ pub(super) fn encode(asked: &Asked, picked: &Picked, now_s: u64) -> Encoded {
     encoded
 }
 
-/// The answer to a program that asks whether its command still runs; the script is not asked for it.
+/// The answer to a program that asks whether its command is still running; the script is not consulted for it.
 pub(super) fn goes_on(asked: &Asked) -> Option<Answer> {
     if asked.api == Some(Api::Responses) { responses::goes_on(asked) } else { None }
 }
 
-/// Paths of no API: a look whether somebody is there is answered, everything else is not found.
+/// Paths that belong to no API: a liveness check is answered, everything else is not found.
 fn elsewhere(asked: &Asked) -> Encoded {
     let found = asked.method == "HEAD" || asked.path == "/";
     let body = if found { "{}" } else { r#"{"error":{"message":"not found"}}"# };
@@ -144,15 +144,15 @@ fn calls(answer: &Answer) -> bool {
     answer.acts.iter().any(|act| !matches!(act, Act::Say(_)))
 }
 
-/// Everything in a value that somebody wrote, a line each: texts, calls with their arguments, results. Ids, kinds and pictures
-/// are left out.
+/// Everything in a value that was written by a person or program, one per line: texts, calls with their arguments, results.
+/// Ids, kinds and pictures are left out.
 fn words(value: &Value) -> String {
     let mut found = Vec::new();
     gather(value, &mut found);
     found.join("\n")
 }
 
-/// Members that hold no words.
+/// Members that hold no text.
 const NO_WORDS: &[&str] =
     &["type", "id", "tool_use_id", "call_id", "tool_call_id", "cache_control", "signature", "role", "status"];
 
@@ -181,7 +181,7 @@ fn conversation(list: &Value, content: &str, nobody: &str) -> Vec<Message> {
     list.iter().map(message).collect()
 }
 
-/// Instructions as the first message, where there are some.
+/// Puts the instructions, if any, first.
 fn instructed(instructions: &Value, mut messages: Vec<Message>) -> Vec<Message> {
     if !instructions.is_null() {
         messages.insert(0, Message { role: "system".to_owned(), text: words(instructions) });

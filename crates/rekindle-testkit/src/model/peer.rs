@@ -1,21 +1,20 @@
-//! Which process is at the other end of a connection on this machine, by the kernel's own tables: the socket's inode, and who
-//! has it open. Only ports are compared, so that it does not matter whether the client thinks in IPv4 or IPv6.
+//! Finds the process at the other end of a connection on this machine, by the kernel's own tables: the socket's inode, and
+//! which process has it open. Only ports are compared, so that it does not matter whether the client uses IPv4 or IPv6.
 
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// A process that asked.
+/// A process that sent a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Peer {
-    /// Its number.
     pub pid: u32,
     pub program: PathBuf,
 }
 
 impl Peer {
-    /// The process at the other end, which has to have the connection open still.
+    /// The process at the other end, which must still have the connection open.
     pub(super) fn of(stream: &TcpStream) -> Option<Self> {
         let theirs = stream.peer_addr().ok()?.port();
         let ours = stream.local_addr().ok()?.port();
@@ -36,7 +35,7 @@ fn inode(table: &str, local: u16, remote: u16) -> Option<String> {
     text.lines().skip(1).find_map(|line| {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let fits = port(fields.get(1)?)? == local && port(fields.get(2)?)? == remote;
-        // A socket that nobody has open any more shows inode 0.
+        // A socket that no process has open any more shows inode 0.
         fits.then(|| fields.get(9).map(ToString::to_string))?.filter(|inode| inode != "0")
     })
 }

@@ -1,5 +1,5 @@
-//! What a fake model answers, in words that fit every API. Holds the rules and picks one for a request; how an answer looks on
-//! the wire is `dialect`'s business.
+//! What a fake model answers, in terms that fit every API. This file holds the rules and picks one for a request; `dialect`
+//! encodes the answer for each API.
 
 use std::path::PathBuf;
 
@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::asked::{Asked, Purpose};
 use super::stepper::Stepper;
 
-/// What is said when the script has nothing for a request: a turn ends, and whoever looks at the log sees why.
+/// The answer when the script has nothing for a request: the turn ends, and the log shows why.
 const NOTHING_LEFT: &str = "There is nothing left to do.";
 
-/// One thing in an answer.
+/// One part of an answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Act {
@@ -27,7 +27,7 @@ pub enum Act {
         /// Its arguments.
         args: Value,
     },
-    /// A call of any other tool, by the name that this program knows it by.
+    /// A call of any other tool, by its name in this program.
     Call {
         tool: String,
         /// Its arguments.
@@ -35,15 +35,15 @@ pub enum Act {
     },
 }
 
-/// What the provider says it counted.
+/// The provider's token counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Tokens {
-    /// Sent, those from a cache included.
+    /// Tokens sent, including those from a cache.
     pub input: u64,
-    /// Of them from a cache.
+    /// Sent tokens that came from a cache.
     pub cached: u64,
-    /// Received.
+    /// Tokens received.
     pub output: u64,
 }
 
@@ -58,7 +58,7 @@ impl Default for Tokens {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    /// As it should.
+    /// Properly.
     #[default]
     Whole,
     /// The connection is closed in the middle of it.
@@ -73,23 +73,24 @@ pub enum End {
     HangAfterHeaders,
     /// Half of the answer comes and nothing more.
     HangMidStream,
-    /// The answer drips in, a character at a time, for so many seconds: no event of it is whole before. Then the rest comes.
+    /// The answer arrives one character at a time, for this many seconds: no event of it is complete before. Then the rest
+    /// comes.
     Drips {
         /// Seconds.
         for_s: u64,
     },
-    /// An error is answered instead.
+    /// An error is returned instead.
     Fail(Fail),
 }
 
-/// An error, as each provider words it.
+/// An error, in the wording of each provider.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fail {
-    /// The account's allowance is used up until then, counted from the first request that is refused. Every request until then
+    /// The account's allowance is used up until the reset, counted from the first refused request. Every request until then
     /// is refused, and none after.
     UsageLimit {
-        /// Seconds from then.
+        /// Seconds from the first refused request.
         resets_in_s: u64,
     },
     /// Too many requests.
@@ -97,9 +98,9 @@ pub enum Fail {
         /// Seconds to wait.
         retry_after_s: u64,
     },
-    /// The provider has too much to do.
+    /// The provider is overloaded.
     Overloaded,
-    /// The provider broke.
+    /// The provider has an internal error.
     Server,
     /// The key is refused.
     Auth,
@@ -116,17 +117,17 @@ pub enum Fail {
     },
 }
 
-/// What is answered to one request.
+/// The answer to one request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Answer {
-    /// In this order.
+    /// The parts, in order.
     pub acts: Vec<Act>,
     /// The provider's counts.
     pub tokens: Tokens,
     /// Header lines added to those of the API.
     pub headers: Vec<(String, String)>,
-    /// Nothing is answered before this file is there.
+    /// The answer is held back until this file exists.
     pub after: Option<PathBuf>,
     pub end: End,
 }
@@ -152,28 +153,28 @@ impl Answer {
         Self { end: End::Fail(fail), ..Self::default() }
     }
 
-    /// Adds something.
+    /// Adds a part.
     #[must_use]
     pub fn and(mut self, act: Act) -> Self {
         self.acts.push(act);
         self
     }
 
-    /// With these counts.
+    /// Sets these counts.
     #[must_use]
     pub fn tokens(mut self, input: u64, output: u64) -> Self {
         self.tokens = Tokens { input, output, cached: 0 };
         self
     }
 
-    /// With another header line.
+    /// Adds a header line.
     #[must_use]
     pub fn header(mut self, name: &str, value: impl Into<String>) -> Self {
         self.headers.push((name.to_owned(), value.into()));
         self
     }
 
-    /// Not before this file is there.
+    /// Holds the answer back until this file exists.
     pub fn after(mut self, file: impl Into<PathBuf>) -> Self {
         self.after = Some(file.into());
         self
@@ -190,7 +191,7 @@ impl Answer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum When {
-    /// It is made for this.
+    /// It has this purpose.
     Purpose(Purpose),
     /// It is the nth of the main conversation, from 1.
     Nth(u64),
@@ -200,7 +201,7 @@ pub enum When {
     Anywhere(String),
     /// No message has this text.
     Nowhere(String),
-    /// This file is there.
+    /// This file exists.
     File(PathBuf),
 }
 
@@ -217,24 +218,23 @@ impl When {
     }
 }
 
-/// What is answered when.
+/// An answer and its conditions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rule {
-    /// All of it holds.
+    /// All of these must hold.
     #[serde(default)]
     pub when: Vec<When>,
-    /// How often it is used at most; nothing means always.
+    /// Limit on how often it is used; `None` means always.
     #[serde(default)]
     pub times: Option<u32>,
-    /// Then this.
+    /// The answer, if they do.
     pub answer: Answer,
 }
 
-/// Rules in order: the first that fits and is not used up answers. Without one, requests that are a program's own affair get
-/// what such a program expects.
+/// Rules in order: the first that matches and is not used up answers. Without one, a program's own requests get the answer
+/// that the program expects.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Script {
-    /// In order.
     pub rules: Vec<Rule>,
     /// Answers the main conversation where no rule fits.
     #[serde(default)]
@@ -242,7 +242,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// Nothing yet.
+    /// An empty script.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -254,13 +254,13 @@ impl Script {
         self.rule(Rule { when: vec![When::Purpose(Purpose::Main)], times: Some(1), answer })
     }
 
-    /// An answer that is given whenever all of this holds; it goes before everything added later.
+    /// Adds an answer that is given whenever all conditions hold; it takes precedence over everything added later.
     #[must_use]
     pub fn whenever(self, when: impl Into<Vec<When>>, answer: Answer) -> Self {
         self.rule(Rule { when: when.into(), times: None, answer })
     }
 
-    /// A model that goes by what its request contains; rules go before it.
+    /// A model that decides by the content of its request; rules take precedence.
     #[must_use]
     pub fn stepper(stepper: Stepper) -> Self {
         Self { stepper: Some(stepper), ..Self::default() }
@@ -277,21 +277,21 @@ impl Script {
 /// An answer that was picked.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Picked {
-    /// The rule's place in the script, from 0; nothing when no rule fitted.
+    /// The rule's index in the script, from 0; `None` when no rule matched.
     pub(super) rule: Option<usize>,
     pub(super) answer: Answer,
     /// When a usage limit is lifted, in seconds since 1970.
     pub(super) resets_at: Option<u64>,
 }
 
-/// A script that is being played.
+/// A script in progress.
 #[derive(Debug)]
 pub(super) struct Play {
     rules: Vec<(Rule, Used)>,
     stepper: Option<Stepper>,
 }
 
-/// What became of a rule so far.
+/// How a rule was used so far.
 #[derive(Debug, Default)]
 struct Used {
     times: u32,
@@ -339,7 +339,7 @@ impl Play {
     }
 }
 
-/// What a request gets for which the script has nothing.
+/// The answer to a request for which the script has nothing.
 fn usual(asked: &Asked) -> Answer {
     match asked.purpose {
         Purpose::Compaction => Answer::say(

@@ -1,5 +1,5 @@
-//! The server: takes connections, asks the script, answers, and keeps every request. One thread a connection; whatever hangs on
-//! purpose ends with its client or with the server.
+//! The server: accepts connections, consults the script, answers, and keeps every request. One thread per connection; a
+//! deliberate hang ends with its client or with the server.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -16,19 +16,19 @@ use super::peer::Peer;
 use super::script::{End, Picked, Play, Rule, Script};
 use super::wire::{self, Head};
 
-/// Between two looks at a file or at a client that is left hanging.
+/// Poll interval for a file or for a client that is left hanging.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Looks before an answer that waits for a file is given up: five minutes, longer than any test.
+/// Polls before an answer that waits for a file is given up: five minutes, longer than any test.
 const LOOKS: u32 = 15_000;
 
-/// Between two characters of an answer that drips in.
+/// Pause between two characters of an answer that drips in.
 const DRIP: Duration = Duration::from_millis(500);
 
-/// What of such an answer comes only at its end.
+/// Bytes of such an answer that are sent only at its end.
 const DRIP_KEPT_BYTES: usize = 64;
 
-/// Header lines that carry a key, made up or not.
+/// Header lines that carry a key, real or not.
 const KEYS: &[&str] = &["authorization", "x-api-key", "x-goog-api-key"];
 
 /// A fake provider that listens on loopback until it is dropped.
@@ -65,15 +65,17 @@ impl Server {
     /// Listens on a free port of loopback.
     ///
     /// # Errors
-    /// There is none to be had.
+    ///
+    /// No port is free.
     pub fn start(script: Script) -> io::Result<Self> {
         Self::start_on(0, script, None)
     }
 
-    /// Listens on a port of loopback and writes every request to a file, one JSON object a line.
+    /// Listens on a port of loopback and writes every request to a file, one JSON object per line.
     ///
     /// # Errors
-    /// The port is taken, or the file cannot be made.
+    ///
+    /// The port is taken, or the file cannot be created.
     pub fn start_on(port: u16, script: Script, log: Option<&Path>) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", port))?;
         let address = listener.local_addr()?;
@@ -91,7 +93,7 @@ impl Server {
         format!("http://{}", self.address)
     }
 
-    /// Adds rules behind those that are there.
+    /// Adds rules after the existing ones.
     pub fn add(&self, script: Script) {
         self.shared.lock().play.add(script);
     }
@@ -108,13 +110,13 @@ impl Server {
         self.of(Purpose::Main)
     }
 
-    /// Every request for something so far.
+    /// Every request with this purpose so far.
     #[must_use]
     pub fn of(&self, purpose: Purpose) -> Vec<Asked> {
         self.shared.lock().asked.iter().filter(|asked| asked.purpose == purpose).cloned().collect()
     }
 
-    /// Rules to be used a number of times that were not used at all.
+    /// Rules with a limit that were never used.
     #[must_use]
     pub fn unused(&self) -> Vec<Rule> {
         self.shared.lock().play.unused()
@@ -166,7 +168,7 @@ fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// Understands a request, picks its answer and keeps it.
+/// Interprets a request, picks its answer and keeps the request.
 fn record(head: Head, peer: Option<Peer>, shared: &Shared) -> (Asked, Picked) {
     let now = now();
     let body: Value = serde_json::from_slice(&head.body).unwrap_or_default();
@@ -226,7 +228,7 @@ fn perform(stream: &TcpStream, asked: &Asked, picked: &Picked, shared: &Shared) 
             let body = if asked.method == "HEAD" { "" } else { body.as_str() };
             return wire::whole(stream, status, &headers, body.as_bytes());
         }
-        // In one piece there is no middle but the body's own.
+        // In one piece the only middle is that of the body.
         Body::Whole(body) => dialect::halves(&body).map(str::to_owned).to_vec(),
     };
     wire::begin(stream, &headers)?;

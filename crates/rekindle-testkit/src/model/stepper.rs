@@ -1,6 +1,6 @@
-//! A model that does numbered steps and goes only by what its request contains: it orders the first steps that it does not know
-//! as done. Where it reads that a call was cut off, it looks at the effects before it goes on. A step that is done twice, or
-//! never, shows what it was not told.
+//! A model that does numbered steps and decides only by the content of its request: it orders the first steps that it does
+//! not know to be done. If it reads that a call was cut off, it checks the effects before it continues. A step that is done
+//! twice, or never, shows what it was not told.
 
 use std::collections::BTreeSet;
 
@@ -10,32 +10,32 @@ use serde_json::json;
 use super::asked::Asked;
 use super::script::{Act, Answer};
 
-/// Words of a program or of rekindle for a call whose outcome nobody knows.
+/// Phrases of a program or of rekindle for a call with an unknown outcome.
 const UNKNOWN: [&str; 4] =
     ["was running when", "its end was not seen", "may not be in your history", "[Tool execution was interrupted]"];
 
-/// A whole result that says no more than that there is none.
+/// A complete result that says only that there is none.
 const ABORTED: &str = "aborted";
 
-/// What the model says with its report: its own earlier request has it.
+/// The text of the model's report: its own earlier request contains it.
 const RESULT: &str = "every one of the steps is behind us";
 
-/// The steps and what they leave behind.
+/// The steps and their effects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stepper {
     /// How many steps there are.
     pub steps: u32,
     /// How many it orders in one answer.
     pub at_once: u32,
-    /// What a step waits for between its beginning, its effect and its end.
+    /// What a step waits for between its start, its effect and its end.
     pub pause: String,
 }
 
 impl Stepper {
-    /// The file that every step adds a line to when it begins.
+    /// The file that every step appends a line to when it starts.
     pub const BEGUN: &'static str = "begun";
 
-    /// The file that is the effect: a line a step.
+    /// The file that is the effect: one line per step.
     pub const STEPS: &'static str = "steps";
 
     /// Steps with short pauses in them.
@@ -47,11 +47,12 @@ impl Stepper {
     /// What it orders next.
     pub(super) fn answer(&self, asked: &Asked) -> Answer {
         let texts = || asked.messages.iter().map(|message| message.text.as_str());
-        // By place in the whole text: programs put what follows on each other into one message.
+        // By position in the whole text: programs put consecutive messages into one.
         let all: Vec<&str> = texts().flat_map(str::lines).collect();
         let last = |found: &dyn Fn(&str) -> bool| all.iter().rposition(|line| found(line));
         let unknown = last(&|line| line.trim() == ABORTED || UNKNOWN.iter().any(|words| line.contains(words)));
-        // A list of old calls quotes what was looked at then, with the command: that is no look at what came after.
+        // A list of old calls quotes the output of an earlier check, with the command: that is not a check of what came
+        // after.
         let looked = last(&|line| line.contains("looked at all") && !line.contains("echo looked"));
         if unknown > looked {
             return Answer::shell(format!("sed 's/^step /found /' {}; echo looked 'at all'", Self::STEPS));
@@ -69,11 +70,12 @@ impl Stepper {
         }
     }
 
-    /// A step's command. What it prints does not stand in it: to have ordered a step is not to know that it was done.
+    /// A step's command. The text it prints is not part of the command: having ordered a step does not prove that it was
+    /// done.
     fn command(&self, step: u32) -> String {
         let line = |word: &str| format!("printf '{word} %s\\n' {step}");
         let (pause, begun, steps) = (&self.pause, Self::BEGUN, Self::STEPS);
-        // Every other step has its effect at once: nothing may run before somebody else could know of it.
+        // Every other step has its effect at once: no command may run before another process could know of it.
         let first = if step.is_multiple_of(2) { pause } else { ":" };
         format!("{} >> {begun}; {first}; {} >> {steps}; {pause}; {}", line("begun"), line("step"), line("did"))
     }

@@ -21,7 +21,7 @@ pub(super) struct Head {
     pub(super) body: Vec<u8>,
 }
 
-/// Reads a request; nothing when the connection was closed without one.
+/// Reads a request; `None` when the connection was closed without one.
 pub(super) fn read(stream: &TcpStream) -> io::Result<Option<Head>> {
     let mut input = BufReader::new(stream);
     let Some(first) = line(&mut input)? else { return Ok(None) };
@@ -85,7 +85,7 @@ pub(super) fn whole(mut stream: &TcpStream, status: u16, headers: &Lines, body: 
     stream.flush()
 }
 
-/// Begins an answer that comes in pieces.
+/// Starts an answer that is sent in pieces.
 pub(super) fn begin(mut stream: &TcpStream, headers: &Lines) -> io::Result<()> {
     let head = format!("{}transfer-encoding: chunked\r\nconnection: close\r\n\r\n", opening(200, headers));
     stream.write_all(head.as_bytes())?;

@@ -1,6 +1,6 @@
-//! Simulated agents: a script drawn at the start, taken step by step. Some work, some lie, some fall over.
+//! Simulated agents: a script drawn at the start, carried out step by step. Some work, some lie, some crash.
 //!
-//! Owns what an agent does; how its words reach the coordinator and what it makes of the answers stands in `calls`.
+//! This file owns what an agent does; how its reports reach the coordinator and how it reacts to the answers is in `calls`.
 
 use std::collections::VecDeque;
 
@@ -26,7 +26,7 @@ pub enum Way {
     Command,
     /// Its output.
     Signal,
-    /// Its bundle, as if nobody listened.
+    /// Its bundle, as if no coordinator were listening.
     Kept,
 }
 
@@ -39,51 +39,49 @@ pub enum Act {
     /// Makes what a task asks for, or only a part of it.
     Make(TaskId, bool),
     Say(Report, Way),
-    /// Asks, and waits for the answer if told so.
+    /// Asks, and waits for the answer if the flag is set.
     Ask(TaskId, Way, bool),
-    /// Another word through the control socket.
+    /// Another request through the control socket.
     Request(Request),
-    /// Starts processes of its own that will not leave by themselves.
+    /// Starts processes of its own that do not exit unless they are killed.
     Fork(u32),
-    /// Speaks with a token that is not its own.
+    /// Uses a token that is not its own.
     Forge(String, Report),
-    /// Speaks without a token, as if it were the operator.
+    /// Sends a request without a token, as if it were the operator.
     Pretend(Request),
-    /// Leaves.
+    /// Exits.
     Leave(Exit),
-    /// Tells something in its stream, on a line of its own.
+    /// Prints something in its stream, on its own line.
     Tell(String),
     /// Waits for a message.
     Listen,
-    /// Does nothing any more.
+    /// Does nothing from now on.
     Hang,
 }
 
 /// A process with a script.
 #[derive(Debug)]
 pub struct Agent {
-    /// What kind it is, for the trace.
+    /// Its kind of behaviour, for the trace.
     pub mood: &'static str,
     pub token: String,
-    /// What it is still going to do.
+    /// Its remaining steps.
     pub script: VecDeque<Act>,
     /// The number of its planned step; older ones do not count.
     pub step: u32,
     /// The call whose answer it waits for.
     pub waits_for: Option<u64>,
-    /// Leaves when asked, and when asked harder.
+    /// Whether it exits on the first request, and on a stronger one.
     pub heeds: [bool; 2],
-    /// Goes on although it was told that its time is over.
+    /// Continues although it was told that its time is over.
     pub stubborn: bool,
-    /// Claims that were not proven which it still makes good.
+    /// How many unproven claims it will still fix.
     pub mends: u32,
-    /// Hangs.
     pub hung: bool,
-    /// Waits for a message.
+    /// Whether it is waiting for a message.
     pub listening: bool,
-    /// Messages that it was given and has not looked at.
+    /// Messages that it was given and has not read.
     pub unheard: u32,
-    /// Lives.
     pub alive: bool,
 }
 
@@ -108,7 +106,7 @@ impl Agent {
         }
     }
 
-    /// Its process is gone.
+    /// Handles the end of its process.
     pub fn dies(&mut self) {
         self.alive = false;
         self.listening = false;
@@ -128,7 +126,7 @@ impl Sim {
         }
     }
 
-    /// An agent takes its next step.
+    /// Carries out an agent's next step.
     pub fn step(&mut self, attempt: AttemptId, step: u32) {
         let now = self.queue.now_ms();
         let Some(agent) = self.agents.get_mut(&attempt).filter(|agent| agent.alive && agent.step == step) else {
@@ -169,7 +167,7 @@ impl Sim {
         self.plan_step(attempt, next);
     }
 
-    /// The work itself: what a task asks for comes to lie on the disk. It may break or mend what the plan calls health.
+    /// The work itself: what a task asks for appears on the disk. It may break or fix the plan's health.
     fn make(&mut self, task: &TaskId, whole: bool) {
         self.say(format_args!("{task} is made, whole: {whole}"));
         let present = self.checkers.replayed.plan_task(task).cloned();
@@ -200,7 +198,7 @@ impl Sim {
         }
     }
 
-    /// A shim asks the agent to leave.
+    /// A shim asks the agent to exit.
     pub fn asked_to_leave(&mut self, attempt: AttemptId, rung: u32) {
         let say_more = self.rng.chance(40);
         let delay = self.rng.between(1, 2 * SECOND);
@@ -222,13 +220,13 @@ impl Sim {
         self.plan_step(attempt, delay);
     }
 
-    /// Whether an agent works, whether it shows that or not.
+    /// Whether an agent is working, visibly or not.
     pub fn is_busy(&self, attempt: AttemptId) -> bool {
         let busy = |agent: &Agent| agent.alive && !agent.hung && !agent.listening && agent.waits_for.is_none();
         self.agents.get(&attempt).is_some_and(busy)
     }
 
-    /// What the processes of an agent have used so far: whoever works uses all the time there is.
+    /// What the processes of an agent have used so far: a working agent uses all the time there is.
     pub fn activity(&self, attempt: AttemptId) -> Option<Activity> {
         let bundle = self.bundles.get(&attempt)?;
         let used_ms = if self.is_busy(attempt) { self.queue.now_ms() } else { bundle.active_ms };

@@ -1,6 +1,6 @@
-//! Words between agents and the coordinator: how they are sent through each channel, and what agents make of the answers.
+//! Messages between agents and the coordinator: how they are sent through each channel, and how agents react to the answers.
 //!
-//! Owns the record of who really said what, against which the checkers hold what was believed.
+//! This file owns the record of who really said what, which the checkers compare with what was believed.
 
 use rekindle_core::ids::{AttemptId, QuestionId, TaskId};
 use rekindle_core::report::Report;
@@ -19,22 +19,22 @@ use super::story::SECOND;
 use super::stream;
 use super::world::{Happening, Sim};
 
-/// Who waits for the answer to a call, and what may be answered.
+/// The caller that waits for the answer to a call, and what may be answered.
 #[derive(Clone, Debug)]
 pub enum Caller {
-    /// An agent, with a report of its own; kept in its bundle should the coordinator die.
+    /// An agent, with a report of its own; it is kept in the agent's bundle if the coordinator dies.
     Report(AttemptId, Report),
     /// An agent that asked, and whether it waits for the person.
     Asked(AttemptId, Report, bool),
     /// An agent that waits for a person.
     Waits(AttemptId, QuestionId),
-    /// An agent with something small.
+    /// An agent with a minor request.
     Plain(AttemptId),
-    /// Somebody with a token whose time is over, and who it is where it may have said this before.
+    /// A caller with an expired token, and which attempt it is, if that attempt may have said this before.
     Stale(String, Option<AttemptId>),
-    /// Somebody who may not say this at all.
+    /// A caller that may not say this at all.
     Intruder(String),
-    /// Somebody who may say this and waits for nothing.
+    /// A caller that may say this and waits for nothing.
     Entitled,
     /// The operator, who pauses the run.
     Pauses,
@@ -59,7 +59,7 @@ impl Sim {
     pub fn report(&mut self, attempt: AttemptId, report: Report, way: Way) {
         self.note_said(attempt, &report);
         if let (Way::Signal, Report::Verdict { role, .. }) = (way, &report) {
-            // There is no line for a critic that is blocked, and none of a health auditor's names a task.
+            // There is no line for a blocked critic, and no line of a health auditor names a task.
             self.checkers.truth.judge(attempt, *role, Verdict::Fail);
             let own = self.bundles.get(&attempt).and_then(|bundle| bundle.tasks.first());
             self.checkers.truth.say(attempt, own, Verb::Verdict);
@@ -112,7 +112,7 @@ impl Sim {
         }
     }
 
-    /// What an agent without any other channel prints.
+    /// Prints a report, for an agent without any other channel.
     fn signal(&mut self, attempt: AttemptId, report: &Report) {
         let text = match report {
             Report::Done { task, .. } => format!("TASK_COMPLETE: {task}\nResult: fine\n"),
@@ -126,14 +126,14 @@ impl Sim {
             }
             Report::Start { .. } | Report::Note { .. } => "noted\n".to_owned(),
         };
-        // One that tells of itself says it in its final message, where alone it counts.
+        // An agent with structured output says it in its final message, the only place where it counts.
         let text = if self.tells(attempt) { format!("{}\n", stream::result(&text)) } else { text };
         self.print_apart(attempt, text);
         let wait = self.rng.between(1, 3 * SECOND);
         self.plan_step(attempt, wait);
     }
 
-    /// An agent tells something in its stream.
+    /// An agent prints something in its stream.
     pub fn tell_of_itself(&mut self, attempt: AttemptId, line: &str) {
         if line == stream::failed("auth") {
             self.checkers.truth.refused.insert(attempt);
@@ -163,7 +163,7 @@ impl Sim {
         }
     }
 
-    /// Nobody listens: the report is left in the bundle, which takes a moment.
+    /// No coordinator is listening: the report is left in the bundle, which takes a moment.
     pub fn keep(&mut self, attempt: AttemptId, report: Report) {
         let Some(token) = self.agents.get(&attempt).map(|agent| agent.token.clone()) else { return };
         self.queue.after_ms(1, Happening::Kept(attempt, KeptReport { token, report }));
@@ -193,7 +193,7 @@ impl Sim {
         self.wait_for(attempt, id);
     }
 
-    /// Something small through the control socket; without a coordinator it is left out.
+    /// A minor request through the control socket; skipped without a coordinator.
     pub fn plain_call(&mut self, attempt: AttemptId, call: Request) {
         let Some(agent) = self.agents.get_mut(&attempt) else { return };
         let token = Some(agent.token.clone());
@@ -217,7 +217,7 @@ impl Sim {
         }
     }
 
-    /// Somebody uses a token that is not theirs: garbage, or one of an attempt that may be over.
+    /// A caller uses a token that is not its own: garbage, or one of an attempt that may be over.
     pub fn forge(&mut self, token: &str, report: Report) {
         if !self.coordinator.up {
             return;
@@ -237,7 +237,7 @@ impl Sim {
         self.late(attempt, token.to_owned(), late);
     }
 
-    /// Somebody reports for an attempt when its process may long be gone.
+    /// A caller reports for an attempt whose process may be long gone.
     pub fn late_report(&mut self, attempt: AttemptId) {
         let Some(bundle) = self.bundles.get(&attempt) else { return };
         let (epoch, task) = (bundle.epoch, bundle.tasks.last().cloned());
@@ -261,7 +261,7 @@ impl Sim {
         let who = format!("attempt {attempt} for {:?}", report.task());
         let caller = if over { Caller::Stale(who, Some(attempt)) } else { Caller::Entitled };
         if !over {
-            // The token speaks for a living attempt: whoever holds it is that attempt.
+            // The token belongs to a live attempt: its holder counts as that attempt.
             self.note_said(attempt, &report);
         }
         let token = match (self.plant, over, &report) {
@@ -273,7 +273,7 @@ impl Sim {
         self.call(Some(token), Vec::new(), Request::report(report), caller);
     }
 
-    /// An agent hides its token and speaks as if it were the operator.
+    /// An agent hides its token and acts as if it were the operator.
     pub fn pretend(&mut self, attempt: AttemptId, call: Request) {
         if self.coordinator.up {
             self.say(format_args!("attempt {attempt} pretends to be the operator"));
@@ -282,7 +282,7 @@ impl Sim {
         }
     }
 
-    /// An answer reaches whoever called.
+    /// An answer reaches its caller.
     pub fn answered(&mut self, id: u64, caller: Caller, answer: Response) {
         self.say(format_args!("answer to {caller:?}: {}", short(&answer)));
         let refused = matches!(answer, Response::Refused { .. });
@@ -295,8 +295,8 @@ impl Sim {
                 if !(refused
                     || matches!(answer, Response::Already | Response::HandedOn { .. } | Response::Held { .. })) =>
             {
-                // Nor does it matter that it was complete by the time of the answer: on the operator's word, for one. What is answered
-                // is durable by then, but the checkers may not have looked.
+                // Nor does it matter that it was complete by the time of the answer, for example on the operator's word.
+                // What is answered is durable by then, but the checkers may not have read it.
                 self.sync_checkers();
                 let repeats = match (&answer, attempt) {
                     (Response::Complete { task }, Some(attempt)) => self.checkers.repeats(attempt, task, Verb::Done),
@@ -387,12 +387,12 @@ impl Sim {
     }
 }
 
-/// Whether an attempt of one role is heard when it speaks in another.
+/// Whether a report in one role is accepted from an attempt of another.
 fn same_words(own: Role, spoken: Role) -> bool {
     own == Role::HealthAuditor && spoken == Role::Auditor
 }
 
-/// How a reviewer without any other channel says what it thinks.
+/// How a reviewer without any other channel states its verdict.
 fn verdict_line(role: Role, verdict: Verdict, task: &str, issues: &str) -> String {
     let name = match (role, verdict) {
         (Role::Critic, Verdict::Pass) => "REVIEW_PASSED",

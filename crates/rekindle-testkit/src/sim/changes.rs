@@ -9,14 +9,14 @@ use super::plant::Plant;
 use super::rng::Rng;
 use super::world::Sim;
 
-/// What a check is called that work made for other checks does not pass.
+/// The name of a check that work made for other checks does not pass.
 pub const STRICT: &str = "strict check of";
 
-/// Changes of one file.
+/// Limit on changes to one file.
 const CHANGES_MAX: u64 = 3;
 
 impl Sim {
-    /// A change of the plan.
+    /// Draws a change of the plan.
     pub fn draw_change(&mut self) -> Option<Order> {
         let state = &self.checkers.replayed;
         let present = state.present_plan()?;
@@ -33,7 +33,7 @@ impl Sim {
         }
     }
 
-    /// Counts an order by which a person steers, whether it is taken or refused.
+    /// Counts an order by which a person steers, whether it is accepted or refused.
     pub fn count_steering(&mut self, order: &Order) {
         self.count(match order {
             Order::Reload { .. } => "edit: plan reload",

@@ -1,6 +1,6 @@
-//! The checkers: the invariants by name, and what of the durable store they are held against.
+//! The checkers: the invariants by name, and the parts of the durable store that they are compared with.
 //!
-//! They read only what is durable, and what really happened in the story ([`Truth`]); never the driver's own opinion, but to
+//! They read only what is durable, and what really happened in the story ([`Truth`]); never the driver's own view, except to
 //! compare it. Events are judged in `checkers/log`, output in `checkers/output`, everything between two steps here.
 
 mod answers;
@@ -46,7 +46,7 @@ pub enum Verb {
     Done,
     /// Gives up.
     Fail,
-    /// Says where it stands.
+    /// Reports progress.
     Checkpoint,
     Ask,
     /// Breaks a task into parts.
@@ -62,9 +62,9 @@ pub enum Verb {
 pub struct Truth {
     said: BTreeSet<(AttemptId, Option<TaskId>, Verb)>,
     ordered: BTreeSet<TaskId>,
-    /// Claims for which the disk was looked at and proved them.
+    /// Claims that were checked on the disk and proven.
     pub proofs: BTreeSet<(TaskId, Epoch)>,
-    /// Completions that an agent was told of.
+    /// Completions that were acknowledged to an agent.
     pub acknowledged: BTreeSet<(TaskId, Epoch)>,
     /// Attempts whose program said that its credentials were refused.
     pub refused: BTreeSet<AttemptId>,
@@ -80,17 +80,17 @@ pub struct Truth {
     pub usage: Option<(Time, UsageLeft)>,
     /// Tasks whose checks really failed before an attempt at them began.
     pub undone: BTreeSet<(AttemptId, TaskId)>,
-    /// Tasks of which a person was asked whether they are done, and said so.
+    /// Tasks that a person was asked about and confirmed as complete.
     pub confirmed: BTreeSet<TaskId>,
     /// Tasks that the operator completed without being asked.
     completed: BTreeSet<TaskId>,
-    /// The operator was told that the run is being paused, and nobody went on with it since.
+    /// The operator was told that the run is being paused, and it has not been continued since.
     pub paused: bool,
     /// What the machine refused.
     pub machine: Refusals,
     /// Attempts whose worktree could not be set up.
     pub not_set_up: BTreeSet<AttemptId>,
-    /// Artifacts that were not on the disk when they were looked for.
+    /// Artifacts that were not on the disk when they were checked.
     pub gone: BTreeSet<String>,
     /// When the machine slept.
     pub sleeps: Vec<awake::Sleep>,
@@ -101,17 +101,17 @@ pub struct Truth {
 }
 
 impl Truth {
-    /// An attempt's own process said something.
+    /// Records what an attempt's own process said.
     pub fn say(&mut self, attempt: AttemptId, task: Option<&TaskId>, verb: Verb) {
         self.said.insert((attempt, task.cloned(), verb));
     }
 
-    /// An attempt's own process gave a verdict.
+    /// Records a verdict that an attempt's own process gave.
     pub fn judge(&mut self, attempt: AttemptId, role: Role, verdict: review::Verdict) {
         self.judged.insert((attempt, role.name(), format!("{verdict:?}")));
     }
 
-    /// The operator ordered something about a task.
+    /// Records an order of the operator about a task.
     pub fn operator(&mut self, order: &Order, state: &State) {
         let removed = self.changes.told(order, state);
         self.ordered.extend(removed);
@@ -145,24 +145,24 @@ pub struct Violation {
 pub struct Checkers {
     /// What really happened.
     pub truth: Truth,
-    /// The state that the durable events give.
+    /// The state that results from the durable events.
     pub replayed: State,
     /// The first invariant that was broken.
     pub violation: Option<Violation>,
     seq: u64,
-    /// Events and lines that were durable at the last look.
+    /// Events and lines that were durable at the last sync.
     synced: (usize, usize),
     dispatched: BTreeSet<AttemptId>,
     stops: BTreeMap<AttemptId, bool>,
     claims: BTreeMap<(TaskId, Epoch), AttemptId>,
-    /// Work that its agent left by choice and without a report, as it was when it left.
+    /// Work that its agent left by choice and without a report, as it was when the agent exited.
     left: BTreeSet<(AttemptId, TaskId)>,
     ended: BTreeSet<(TaskId, Epoch)>,
     completed: BTreeSet<(TaskId, Epoch)>,
     lines: u64,
     indexed: BTreeMap<(AttemptId, Stream), u64>,
     settled: BTreeSet<AttemptId>,
-    /// How often each kind of event was put down.
+    /// How often each kind of event was recorded.
     pub told: BTreeMap<String, u64>,
     signs: signs::Taken,
     ways: protocol::Ways,
@@ -202,7 +202,7 @@ impl Checkers {
         require(claimed, Invariant::DurableFirst, || format!("checks of {task} in epoch {epoch} without a claim"))
     }
 
-    /// Whether an attempt's word on a task can no longer count.
+    /// Whether an attempt's report on a task can no longer count.
     pub fn is_over(&self, attempt: AttemptId, task: Option<&TaskId>) -> bool {
         let Some(found) = self.replayed.attempts.get(&attempt) else { return true };
         let lost = task
@@ -211,21 +211,21 @@ impl Checkers {
         found.phase == AttemptPhase::Ended || lost
     }
 
-    /// Whether an attempt says again what it said in time, of a task that was completed in that same epoch. Such a claim changes
-    /// nothing and is answered with what became of it.
+    /// Whether an attempt repeats what it said in time, about a task that was completed in that same epoch. Such a claim
+    /// changes nothing and is answered with what became of it.
     pub fn repeats(&self, attempt: AttemptId, task: &TaskId, verb: Verb) -> bool {
         let Some(found) = self.replayed.attempts.get(&attempt) else { return false };
         let said = self.truth.said.contains(&(attempt, Some(task.clone()), verb));
         said && self.completed.contains(&(task.clone(), found.epoch))
     }
 
-    /// The token of whoever holds a report's task now.
+    /// The token of the attempt that holds a report's task now.
     pub fn newest_token(&self, tokens: &Tokens, report: &Report) -> Option<String> {
         let task = self.replayed.tasks.get(report.task()?)?;
         Some(tokens.token(task.holder?, task.epoch))
     }
 
-    /// Questions without an answer, with the task where `done` takes its work, and how many answers they offer.
+    /// Open questions, with the task if `done` accepts its work, and how many answers they offer.
     pub fn open_questions(&self) -> Vec<(QuestionId, Option<TaskId>, usize)> {
         let open = self.replayed.questions.iter().filter(|(_, question)| question.answer.is_none());
         open.map(|(id, question)| {
@@ -241,7 +241,7 @@ impl Checkers {
         failed.map(|(id, _)| id.clone()).collect()
     }
 
-    /// All tasks of the run, those too that are not in the plan's file.
+    /// All tasks of the run, including those that are not in the plan's file.
     pub fn all_tasks(&self) -> Vec<TaskId> {
         self.replayed.tasks.keys().cloned().collect()
     }
@@ -257,7 +257,7 @@ impl Checkers {
         self.replayed.agents.keys().map(ToString::to_string).collect()
     }
 
-    /// What has not ended, in a few words.
+    /// What has not ended, in brief.
     pub fn unfinished(&self) -> String {
         let state = &self.replayed;
         let run = state.run.as_ref().map(|run| (run.phase, run.wave, run.inspection));
@@ -276,7 +276,7 @@ impl Checkers {
         format!("{run:?}, waits for {waits:?}, attempts {attempts:?}, tasks {tasks:?}")
     }
 
-    /// Places of the log seen so far.
+    /// Number of events read from the log so far.
     pub fn seq(&self) -> u64 {
         self.seq
     }
@@ -288,7 +288,7 @@ impl Checkers {
         require(lost.is_none(), Invariant::AckSurvives, || format!("acknowledged and not in the log: {lost:?}"))
     }
 
-    /// The driver's opinion against the log's.
+    /// Compares the driver's state with the log's.
     fn same_state(&self, driver: &State) -> Verdict {
         require(*driver == self.replayed, Invariant::Replay, || differs(driver, &self.replayed))?;
         let held = driver.index_holds() && self.replayed.index_holds();
@@ -296,7 +296,7 @@ impl Checkers {
     }
 
     fn bounds(&self, most_lines: usize) -> Verdict {
-        /// Lines of one batch: what the driver reads ahead of a commit.
+        /// Lines of one batch: how far the driver reads ahead of a commit.
         const BATCH_LINES: usize = 2_000;
         require(most_lines <= BATCH_LINES, Invariant::Bounds, || format!("{most_lines} lines in one batch"))?;
         let notes = self.replayed.notes.len();
@@ -331,12 +331,12 @@ impl Sim {
         self.check_lines(&store);
     }
 
-    /// What a restart at this moment would find.
+    /// The store that a restart at this moment would find.
     pub fn durable_now(&self) -> Arc<MemoryStore> {
         if self.durable.crashed() { Arc::new(self.durable.restarted()) } else { Arc::clone(&self.durable) }
     }
 
-    /// After everything the coordinator did: the world as it is now.
+    /// After everything the coordinator did: checks the world as it is now.
     pub fn check_world(&mut self) {
         self.sync_checkers();
         let verdict = self.checkers.acknowledged(self.durable.lengths().0 as u64);
@@ -344,13 +344,13 @@ impl Sim {
         self.check_trees();
     }
 
-    /// The coordinator's state is the log's.
+    /// The coordinator's state must be the log's.
     pub fn check_state(&mut self, driver: &State) {
         let verdict = self.checkers.same_state(driver);
         self.checkers.judge(verdict);
     }
 
-    /// The coordinator has done a step and lives.
+    /// The coordinator has done a step and is still running.
     pub fn check_step(&mut self, driver_seq: u64, most_lines: usize) {
         self.check_world();
         let seq = self.checkers.seq;
@@ -367,13 +367,13 @@ impl Sim {
         self.checkers.judge(verdict);
     }
 
-    /// The rows that views read are the state's.
+    /// The rows that views read must match the state.
     pub fn check_rows(&mut self) {
         let store = self.durable_now();
         let state = &self.checkers.replayed;
         let mut wanted = driver::all_rows(state);
         if state.past.attempts + state.past.questions > 0 || state.tasks.values().any(|task| task.settled) {
-            // A long story: what the state has let go of stands in its rows only, as the log told it last.
+            // A long story: entries that the state has dropped are only in its rows, as the log last had them.
             let key = |row: &Row| (row.table, row.key.clone());
             let told: BTreeSet<_> = wanted.iter().map(key).collect();
             match driver::rows_from_log(&*store) {
@@ -407,12 +407,12 @@ impl Sim {
         }
     }
 
-    /// Attempts that are well at this moment and that nobody wants stopped.
+    /// Attempts that are healthy at this moment and that nobody wants stopped.
     pub fn healthy(&self) -> Vec<AttemptId> {
         let state = &self.checkers.replayed;
         let wanted =
             |id: &AttemptId| state.attempts.get(id).is_some_and(|found| found.is_live() && found.stop.is_none());
-        // An order whose moment is over is acted on at the start.
+        // An order whose moment is over takes effect at the start.
         let named = |id: &AttemptId| {
             let mut orders = state.steering.placed.values().filter_map(|placed| placed.order.task());
             orders.any(|task| state.attempts.get(id).is_some_and(|found| found.tasks.contains(task)))
@@ -424,13 +424,13 @@ impl Sim {
             .collect()
     }
 
-    /// After a start: whoever was well before it is still held.
+    /// After a start: an attempt that was healthy before it is still held.
     pub fn check_kept(&mut self, healthy: &[AttemptId]) {
         let run = self.checkers.replayed.run.as_ref();
-        // What an agent left in its bundle may be a question, and a run that does not wait pauses for that.
+        // A report that an agent left in its bundle may be a question, and a run that does not wait pauses for that.
         let pausing = run.is_some_and(|run| matches!(run.phase, RunPhase::Pausing(_)));
         for id in healthy {
-            // Nor does what it told of itself while nobody read it: that is evidence of its own.
+            // Nor is it broken by what the agent printed in its stream while nothing read it: that is evidence of its own.
             let told = |found: &Attempt| found.stop.as_ref().is_some_and(|stop| signs::follows_from_signs(&stop.cause));
             let kept = |found: &Attempt| found.is_live() && (found.stop.is_none() || pausing || told(found));
             let kept = self.checkers.replayed.attempts.get(id).is_some_and(kept);
@@ -446,7 +446,7 @@ fn require(holds: bool, invariant: Invariant, what: impl FnOnce() -> String) -> 
     if holds { Ok(()) } else { Err((invariant, what())) }
 }
 
-/// Where two states differ, in a few words.
+/// Where two states differ, in brief.
 fn differs(driver: &State, replayed: &State) -> String {
     for (id, task) in &driver.tasks {
         if replayed.tasks.get(id) != Some(task) {

@@ -1,7 +1,7 @@
-//! Time of a story: what is still to happen, in order, and how a machine's clocks tell the time, sleep and a wall that was set
-//! included.
+//! The time of a story: what is still to happen, in order, and how a machine's clocks show the time, including sleep and a
+//! wall clock that was set.
 //!
-//! Owns the one queue. Two things at the same millisecond happen in the order in which they were planned.
+//! This file owns the one queue. Two things at the same millisecond happen in the order in which they were planned.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ impl<T> Queue<T> {
         Some(what)
     }
 
-    /// The machine sleeps: its clock goes on, nothing on it does.
+    /// The machine sleeps: its clock continues, nothing else on it does.
     pub fn suspend(&mut self, ms: u64) {
         self.now_ms += ms;
         let waiting = std::mem::take(&mut self.waiting);
@@ -53,7 +53,7 @@ impl<T> Queue<T> {
     }
 }
 
-/// A machine's clocks: time since boot, and a wall clock that somebody may set.
+/// A machine's clocks: time since boot, and a wall clock that can be set.
 #[derive(Debug, Default)]
 pub struct Machine {
     pub boot: u32,
@@ -76,7 +76,7 @@ impl Machine {
         now_ms - self.booted_at_ms
     }
 
-    /// The machine goes down and comes up again, with its wall clock off by so much more.
+    /// The machine goes down and comes up again, with its wall clock off by this much more.
     pub fn reboot(&mut self, now_ms: u64, wall_shift_ms: i64) {
         self.boot += 1;
         self.booted_at_ms = now_ms;
@@ -84,7 +84,7 @@ impl Machine {
         self.wall_shift_ms += wall_shift_ms;
     }
 
-    /// Somebody sets the wall clock.
+    /// Sets the wall clock.
     pub fn set_wall(&mut self, wall_shift_ms: i64) {
         self.wall_shift_ms += wall_shift_ms;
     }
@@ -99,13 +99,13 @@ impl Machine {
         Time(WALL_START_MS + self.wall_shift_ms + i64::try_from(now_ms).unwrap_or(0))
     }
 
-    /// What the clocks say beside the coordinator's own.
+    /// What the machine's clocks say, besides the coordinator's own.
     pub fn seen(&self, now_ms: u64) -> ClockSeen {
         let wall_ahead_ms = self.wall(now_ms).0 - self.now(now_ms).0;
         ClockSeen { boot_id: self.boot_id(), slept_ms: self.slept_ms, wall_ahead_ms }
     }
 
-    /// A coordinator's clock begins, as the engine's does: carried on within a boot, else from the wall, never back.
+    /// Starts a coordinator's clock, as the engine does: continued within a boot, else from the wall clock, never back.
     pub fn start_clock(&mut self, state: &State, now_ms: u64) {
         let boottime_ms = self.boottime_ms(now_ms);
         let carried = state.coordinator.as_ref().filter(|found| found.boot_id == self.boot_id());

@@ -1,5 +1,5 @@
-//! The simulated control socket: connections between callers and the coordinator. Callers hang up, coordinators hang up on them, and both
-//! come again; whoever stays is answered once.
+//! The simulated control socket: connections between callers and the coordinator. Callers hang up, coordinators hang up on
+//! them, and both come again; a caller that stays is answered once.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,19 +15,20 @@ use super::plant::Plant;
 use super::story::SECOND;
 use super::world::{Happening, Sim};
 
-/// How many callers hang up before they are answered, in percent: agents' own time limits for a command, and killed terminals.
+/// How many callers hang up before they are answered, in percent: because of agents' own time limits for a command, and
+/// killed terminals.
 const HANG_UP_PERCENT: u64 = 6;
 
-/// Every such call of a planted coordinator is forgotten.
+/// A planted coordinator forgets one in this many calls.
 const FORGOTTEN_EACH: u64 = 5;
 
 /// What the coordinator did with its connections: answers, and those that it only closed.
 pub type Outbox = Arc<Mutex<Vec<(u64, Option<Response>)>>>;
 
-/// Calls that are not over.
+/// Calls in progress.
 #[derive(Debug, Default)]
 pub struct Calls {
-    /// Calls so far.
+    /// Number of calls so far.
     made: u64,
     pub waiting: std::collections::BTreeMap<u64, Caller>,
     /// Callers that hung up and whose connection the coordinator still holds, with the question that they waited for.
@@ -84,7 +85,7 @@ impl Sim {
         id
     }
 
-    /// What the coordinator did with its connections reaches whoever called.
+    /// Passes the coordinator's answers and hang-ups on to the callers.
     pub fn hand_out_answers(&mut self) {
         let done = std::mem::take(&mut *self.calls.outbox.lock().unwrap_or_else(PoisonError::into_inner));
         for (id, answer) in done {

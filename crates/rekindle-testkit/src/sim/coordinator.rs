@@ -32,16 +32,16 @@ use super::store::SimStore;
 use super::story::{MINUTE, SECOND};
 use super::world::{Happening, Sim};
 
-/// Steps between two looks at all rows: comparing every row after every step would cost more than the story.
+/// Steps between two checks of all rows: comparing every row after every step would cost more than the story.
 const ROWS_EVERY: u64 = 64;
 
-/// Steps between two comparisons of the whole state with the log's: what differs once goes on to differ.
+/// Steps between two comparisons of the whole state with the log's: a difference stays.
 const STATE_EVERY: u64 = 4;
 
 /// Starts between two that replay a log without a stored state themselves.
 const LOAD_EVERY: u32 = 4;
 
-/// The stage: the coordinator that lives, if one does.
+/// The stage: the running coordinator, if any.
 pub struct Stage {
     sim: Rc<RefCell<Sim>>,
     plant: Option<Plant>,
@@ -51,12 +51,12 @@ pub struct Stage {
     blocked: bool,
     /// The number of the turn that is planned; older plans do not count.
     planned: u64,
-    /// What was durable when the checkers last looked.
+    /// What was durable when the checkers last ran.
     looked_at: (usize, usize),
     /// Steps that changed something.
     steps: u64,
     reopened: bool,
-    /// The story is told.
+    /// The story has ended.
     pub over: bool,
 }
 
@@ -77,7 +77,7 @@ impl Stage {
         }
     }
 
-    /// Takes what concerns the coordinator itself.
+    /// Handles what concerns the coordinator itself.
     pub fn take(&mut self, happening: Happening) {
         match happening {
             Happening::CoordinatorStarts => self.start(),
@@ -130,7 +130,7 @@ impl Stage {
         }
     }
 
-    /// Begins as the shipped coordinator does; it does not try again before it has taken over.
+    /// Starts as the shipped coordinator does; there is no retry before it has taken over.
     fn take_over(&mut self, fresh: bool) {
         let (new_run, start) = {
             let sim = self.sim.borrow();
@@ -157,7 +157,7 @@ impl Stage {
         self.sim.borrow_mut().coordinator.taking_over = false;
     }
 
-    /// A turn with what has arrived; what is too much for one waits for the next.
+    /// Runs a turn with what has arrived; what is too much for one turn waits for the next.
     fn turn(&mut self) {
         let mut arrived = Arrived::default();
         {
@@ -172,7 +172,7 @@ impl Stage {
         self.act(|turns| turns.turn(arrived));
     }
 
-    /// Lets the coordinator do something; what it cannot go on after is its death.
+    /// Lets the coordinator do something; an error that it cannot continue after is its death.
     fn act(&mut self, what: impl FnOnce(&mut Loop<SimWorld, SimHouse>) -> Result<Next, driver::Error>) {
         let Some(turns) = self.turns.as_mut() else { return };
         match catch_unwind(AssertUnwindSafe(|| what(turns))) {
@@ -201,7 +201,7 @@ impl Stage {
         sim.queue.after_ms(STORE_RETRY_MS, Happening::CommitsAgain(number));
     }
 
-    /// After a turn: answers reach their callers and must be durable by then, and the checkers look where something has changed.
+    /// After a turn: answers reach their callers and must be durable by then, and the checkers run if something has changed.
     fn after_turn(&mut self) {
         self.sim.borrow_mut().hand_out_answers();
         let Some(driver) = self.turns.as_ref().map(Loop::driver) else { return };
@@ -224,7 +224,7 @@ impl Stage {
         self.leave_if_over();
     }
 
-    /// Plans the next turn: at once where messages are left, else when the coordinator wants it.
+    /// Plans the next turn: at once if messages are left, else when the coordinator wants it.
     fn plan(&mut self, until: Time) {
         let mut sim = self.sim.borrow_mut();
         let delay = until.since_ms(sim.machine.now(sim.queue.now_ms()));
@@ -252,7 +252,7 @@ impl Stage {
         sim.queue.after_ms(delay, Happening::CoordinatorStarts);
     }
 
-    /// The run is over or paused: the coordinator leaves. A paused run goes on later.
+    /// The run is over or paused: the coordinator exits. A paused run is continued later.
     pub fn leave_if_over(&mut self) {
         // While the store is full, the driver's state is ahead of what is durable.
         let Some(driver) = self.turns.as_ref().filter(|_| !self.blocked).map(Loop::driver) else { return };
@@ -293,7 +293,7 @@ impl Stage {
         }
     }
 
-    /// Orders given while no coordinator runs; then one is started again.
+    /// Records orders given while no coordinator runs, then starts one again.
     fn put_down(&mut self, orders: Vec<rekindle_core::input::Order>) {
         let mut sim = self.sim.borrow_mut();
         for order in orders {
@@ -323,15 +323,16 @@ impl Stage {
     }
 }
 
-/// One for all stories, because it is costly to make. It knows no secrets: what is told apart here is bytes and offsets.
+/// One redactor for all stories, because it is costly to make. It knows no secrets: only bytes and offsets are compared
+/// here.
 fn redactor() -> Redactor {
     static MADE: OnceLock<Redactor> = OnceLock::new();
     MADE.get_or_init(|| Redactor::new(std::iter::empty::<(String, String)>())).clone()
 }
 
 impl Sim {
-    /// What a new coordinator loads. Without a stored state that is every event decoded and applied, which is how the checkers came to
-    /// theirs: they are asked to do it again only now and then.
+    /// What a new coordinator loads. Without a stored state that means decoding and applying every event, which is how the
+    /// checkers got their state: it is repeated only now and then.
     fn load(&mut self) -> Option<(State, u64)> {
         let replayed = &self.checkers.replayed;
         if !self.durable.has_snapshot() && !(self.coordinator.number + 1).is_multiple_of(LOAD_EVERY) {

@@ -21,12 +21,12 @@ pub enum Kill {
     AfterAppend,
     /// At a call to the outside, this many calls from now.
     AtWorldCall {
-        /// Calls that still go through.
+        /// Calls that still succeed.
         left: u32,
     },
 }
 
-/// What unwinds a coordinator that was killed in the middle of something.
+/// The panic payload that unwinds a coordinator killed in the middle of something.
 #[derive(Debug)]
 pub struct Killed;
 
@@ -49,21 +49,21 @@ pub enum Fault {
     Asleep,
     /// The machine is restarted.
     Reboot,
-    /// Somebody sets the wall clock.
+    /// The wall clock is set.
     WallClock,
     /// The store refuses some appends and reads: no space, a lock, an error of its disk, a batch that is too large.
     Full,
-    /// The watch tells an end that is none.
+    /// The watch reports a false end.
     FalseBell,
-    /// Somebody reports with the token of an attempt of before.
+    /// A report comes with the token of an earlier attempt.
     Late,
     /// The machine is short of something, or no longer is.
     Short,
-    /// Something that the plan calls health breaks or heals by itself.
+    /// One of the plan's health commands starts to fail or recovers on its own.
     Sick,
-    /// Somebody edits the plan's file, takes it away, or puts it back.
+    /// The plan's file is edited, removed, or put back.
     PlanFile,
-    /// Processes cannot be looked at for a while.
+    /// Processes cannot be inspected for a while.
     Blind,
     /// The kernel kills an agent for lack of memory.
     OutOfMemory,
@@ -103,7 +103,7 @@ impl Sim {
         self.queue.after_ms(delay, Happening::FaultDue);
     }
 
-    /// Breaks something. Tells whether the coordinator is dead by it.
+    /// Breaks something. Returns whether that killed the coordinator.
     pub fn breaks(&mut self, fault: Fault) -> bool {
         if self.quiet {
             return false;
@@ -198,7 +198,7 @@ impl Sim {
         self.rng.pick(&living).copied()
     }
 
-    /// Whose token is used late: of an attempt whose place another one of its role has taken, where there is one, else of any.
+    /// The attempt whose token is used late: one that was replaced by another of its role, if there is one, else any.
     fn draw_late(&mut self) -> Option<AttemptId> {
         let state = &self.checkers.replayed;
         let replaced = |id: &AttemptId| {
@@ -207,7 +207,7 @@ impl Sim {
             (state.attempts.get(&holder)?.role == before.role).then_some(())
         };
         let replaced: Vec<AttemptId> = self.bundles.keys().filter(|id| replaced(id).is_some()).copied().collect();
-        // Of those, reviewers are rare and their word weighs most.
+        // Of those, reviewers are rare and their verdicts weigh most.
         let reviews = |id: &&AttemptId| self.bundles.get(id).is_some_and(|bundle| bundle.role.reviews());
         let reviewers: Vec<AttemptId> = replaced.iter().filter(reviews).copied().collect();
         let all = self.bundles.keys().copied().collect();

@@ -1,4 +1,4 @@
-//! What a coordinator of a story looks after besides its agents: the machine's room and the plan's file.
+//! What a coordinator of a story looks after besides its agents: the machine's resources and the plan's file.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -32,7 +32,7 @@ impl House for SimHouse {
         self.sim.borrow().plan_file.clone()
     }
 
-    /// Files for people are written by nobody here: nothing depends on them.
+    /// No files for people are written here: nothing depends on them.
     fn files_due(&mut self, _seq: u64, _now: Time) -> Option<Time> {
         None
     }

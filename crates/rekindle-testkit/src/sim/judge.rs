@@ -1,5 +1,5 @@
-//! What reviewers are like: most look and say what they think; some say it twice, in another's role, of another's task, change
-//! their mind, claim the work as their own, or fall over like anybody else.
+//! How reviewers behave: most review and say what they think; some say it twice, in another's role, about another's task,
+//! change their mind, claim the work as their own, or crash like any other agent.
 
 use std::collections::VecDeque;
 
@@ -71,7 +71,7 @@ pub fn judge(rng: &mut Rng, quiet: bool, role: Role, task: &TaskId, way: Way) ->
         1 => Verdict::Fail,
         _ => Verdict::Blocked,
     };
-    // Whoever has one task need not name it.
+    // A reviewer with one task need not name it.
     let named = way == Way::Signal || rng.chance(80);
     Act::Say(spoken(role, verdict, named.then(|| task.clone())), way)
 }
@@ -85,7 +85,7 @@ fn spoken(role: Role, verdict: Verdict, task: Option<TaskId>) -> Report {
     Report::Verdict { task, role, verdict, findings }
 }
 
-/// A verdict that somebody gives with the token of a reviewer.
+/// A verdict given with the token of a reviewer.
 pub fn late(role: Role, task: TaskId) -> Report {
     spoken(role, Verdict::Pass, Some(task))
 }
@@ -151,7 +151,7 @@ fn strike(
     }
 }
 
-/// What a reviewer does about a message.
+/// How a reviewer reacts to a message.
 pub fn on_message(sim: &mut Sim, attempt: AttemptId, role: Role, tasks: &[TaskId]) -> VecDeque<Act> {
     let traits = teller::traits_of(sim, attempt);
     let mut script = vec![Act::Tell(stream::turn()), Act::Pause(sim.rng.between(10, 20 * SECOND))];

@@ -1,4 +1,5 @@
-//! The simulated operator: answers questions, and now and then gives an order, through the control socket or while nobody runs.
+//! The simulated operator: answers questions, and now and then gives an order, through the control socket or while no
+//! coordinator runs.
 
 use rekindle_core::budget::Choice;
 use rekindle_core::ids::TaskId;
@@ -11,7 +12,7 @@ use super::story::SECOND;
 use super::world::{Happening, Sim};
 
 impl Sim {
-    /// The operator looks in, and again later.
+    /// The operator checks the run, and again later.
     pub fn operator_looks(&mut self) {
         let next = if self.quiet { 5 * SECOND } else { self.rng.between(2 * SECOND, 30 * SECOND) };
         self.queue.after_ms(next, Happening::OperatorLooks);
@@ -43,7 +44,7 @@ impl Sim {
             }
             if let Some(scope) = self.checkers.budget_of(id) {
                 let choices = [Choice::Raise, Choice::GoOn, Choice::HandBack, Choice::Stop];
-                // A run that is stopped is a pause, which is ordered for itself.
+                // Stopping a run means a pause, which is ordered separately.
                 let choice = match (quiet, &scope) {
                     (true, _) => Choice::Raise,
                     (false, None) => choices[rng.index(3)],
@@ -58,7 +59,7 @@ impl Sim {
             let done = task.filter(|_| rng.chance(50));
             let text = match (&done, options) {
                 (Some(_), _) => "done".to_owned(),
-                // The last one stops the run: it is chosen now and then.
+                // The last answer stops the run: it is chosen now and then.
                 (None, 3..) => ["1", "2", "yes", "3"][rng.index(if quiet { 2 } else { 4 })].to_owned(),
                 _ => "yes".to_owned(),
             };
@@ -71,7 +72,7 @@ impl Sim {
         orders
     }
 
-    /// What the operator puts down while no coordinator runs.
+    /// The operator's orders while no coordinator runs.
     pub fn offline_orders(&mut self) -> Vec<Order> {
         let mut orders = self.answers();
         if !self.quiet && self.rng.chance(20) {
@@ -136,7 +137,7 @@ impl Sim {
         let caller = if pauses { Caller::Pauses } else { Caller::Entitled };
         self.call(None, Vec::new(), Request::Order(order), caller);
         if let Some(task) = doubted {
-            // Nobody said so.
+            // No person said so.
             self.call(None, Vec::new(), Request::Order(Order::Retry { task }), Caller::Entitled);
         }
     }

@@ -1,4 +1,4 @@
-//! What a coordinator asks of the outside beside processes: checks, merges, health commands, the user's own command for the
+//! What a coordinator asks of the world besides processes: checks, merges, health commands, the user's own command for the
 //! allowance, a machine that is short of something. Some of it is slow, some differs, some is answered twice.
 
 use rekindle_core::event::UsageLeft;
@@ -15,7 +15,7 @@ use super::plant::Plant;
 use super::story::{MINUTE, SECOND, mark_of, strict_mark_of};
 use super::world::{Happening, Sim};
 
-/// Something that a coordinator asked for and that is not answered by the log yet.
+/// A request of a coordinator that the log has not answered yet.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Asked {
     /// The checks of a claim.
@@ -45,7 +45,7 @@ impl Sim {
         self.queue.after_ms(delay, Happening::Checked(number, order));
     }
 
-    /// The checks of a claim look at the disk as it is now.
+    /// Runs the checks of a claim on the disk as it is now.
     pub fn checked(&mut self, mut order: CheckOrder) {
         self.coordinator.under_way.remove(&Asked::Checks(order.task.clone(), order.epoch));
         if self.checks_refused(&order) {
@@ -80,7 +80,7 @@ impl Sim {
         self.deliver(Message::ChecksDone { task: order.task, epoch: order.epoch, evidence });
     }
 
-    /// Checks are run before an attempt begins; now and then one takes too long.
+    /// Runs checks before an attempt starts; now and then one takes too long.
     pub fn take_baselines(&mut self, attempt: AttemptId, orders: Vec<CheckOrder>) {
         for order in orders {
             let missing = order.artifacts.iter().find(|path| !self.disk.contains(*path)).cloned();
@@ -102,7 +102,7 @@ impl Sim {
         }
     }
 
-    /// Whether a command would pass now: a health command unless something is sick, any other when its task was made.
+    /// Whether a command would pass now: a health command unless something is broken, any other when its task was made.
     fn is_sound(&self, task: &TaskId, command: &str) -> bool {
         let health = self.setting.plan.settings.health.iter().any(|known| known == command);
         let strict = !command.starts_with(STRICT) || self.disk.contains(&strict_mark_of(task));
@@ -135,7 +135,7 @@ impl Sim {
         self.queue.after_ms(delay, Happening::Merged(number, order));
     }
 
-    /// A merge is through. The work of one acceptance is merged once, however often that is asked for.
+    /// A merge has finished. The work of one acceptance is merged once, however often that is asked for.
     pub fn merged(&mut self, order: &MergeOrder) {
         let key = (order.task.clone(), order.epoch);
         self.coordinator.under_way.remove(&Asked::Merge(order.task.clone(), order.epoch));
@@ -176,7 +176,7 @@ impl Sim {
         self.queue.after_ms(delay, Happening::HealthSeen(number, commands.to_vec()));
     }
 
-    /// They are through; now and then that is told twice.
+    /// The health commands have finished; now and then that is reported twice.
     pub fn health_seen(&mut self, commands: &[String]) {
         self.coordinator.under_way.remove(&Asked::Health);
         if self.health_refused() {
@@ -199,7 +199,7 @@ impl Sim {
         self.queue.after_ms(delay, Happening::Flown(number, tries));
     }
 
-    /// The checks were tried: some cannot run, some pass already, and now and then none could be tried.
+    /// The checks of the pre-flight were run: some cannot run, some pass already, and now and then none could be run.
     pub fn flown(&mut self, tries: &[TryCheck]) {
         self.coordinator.under_way.remove(&Asked::Preflight);
         let problem = self.refuses("pre-flight refused").then(|| "no room (simulated)".to_owned());
@@ -233,11 +233,11 @@ impl Sim {
         let delay =
             if self.rng.chance(85) { self.rng.between(5, 2 * SECOND) } else { self.rng.between(SECOND, MINUTE) };
         let number = self.coordinator.number;
-        // Without a thread to ask, there is no answer.
+        // Without a thread to run it, there is no answer.
         self.queue.after_ms(if refused { 0 } else { delay }, Happening::UsageTold(number, refused));
     }
 
-    /// It answers: plenty, hardly anything, or nothing that can be understood.
+    /// The user's command answers: plenty, hardly anything, or nothing that can be understood.
     pub fn usage_told(&mut self, refused: bool) {
         let now = self.machine.now(self.queue.now_ms());
         if refused {

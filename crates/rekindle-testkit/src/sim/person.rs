@@ -1,5 +1,5 @@
-//! The simulated person who steers: messages to agents, tasks taken into their own hands and given back by whatever ends their
-//! program, orders with a way back. Chance of its own, so that stories without a person stay as they are.
+//! The simulated person who steers: messages to agents, tasks taken over and given back by whatever ends their program,
+//! orders that can be undone. It has its own random numbers, so that stories without a person stay as they are.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,29 +15,30 @@ use super::rng::Rng;
 use super::story::{MINUTE, SECOND};
 use super::world::{Happening, Sim};
 
-/// What the person's chance is drawn from, beside the story's seed.
+/// Mixed with the story's seed for the person's random numbers.
 const OWN: u64 = 0x7e11_a77a_c4ed_0001;
 
-/// The first process of a person; agents have others.
+/// The first process id of a person's program; agents have others.
 const FIRST_PID: u32 = 5_000_000;
 
-/// By when a coordinator has heard of a person's end: longer than any store refuses or any machine sleeps.
+/// Time within which a coordinator must learn of the end of a person's program: longer than any store refuses or any machine
+/// sleeps.
 const HEARD_WITHIN: u64 = 240 * MINUTE;
 
 /// The person.
 #[derive(Debug)]
 pub struct Person {
     rng: Rng,
-    /// Whether this story has one.
+    /// Whether this story has a person who steers.
     steers: bool,
     made: u32,
-    /// Programs that run, with the task that each is for.
+    /// Running programs, with the task that each is for.
     alive: BTreeMap<u32, TaskId>,
-    /// Programs that really have their task, by the log.
+    /// Programs that really hold their task, according to the log.
     held: BTreeMap<u32, TaskId>,
     /// Programs whose end the coordinator waits for.
     watched: BTreeMap<u32, (TaskId, PersonProcess)>,
-    /// Messages that stood in the prompt of an attempt.
+    /// Messages that were in the prompt of an attempt.
     prompted: BTreeSet<(AttemptId, u64)>,
     /// Messages that were really given, by their keys.
     told: BTreeSet<String>,
@@ -52,7 +53,7 @@ impl Person {
         Self { rng, steers, made: 0, alive, held, watched, prompted: BTreeSet::new(), told: BTreeSet::new() }
     }
 
-    /// Whether a message stood in an attempt's prompt.
+    /// Whether a message was in an attempt's prompt.
     pub fn was_prompted(&self, attempt: AttemptId, number: u64) -> bool {
         self.prompted.contains(&(attempt, number))
     }
@@ -67,12 +68,12 @@ impl Person {
         self.held.insert(pid, task.clone());
     }
 
-    /// Another run: what was held in the last is over.
+    /// Another run: tasks held in the last one are released.
     pub fn forget_held(&mut self) {
         self.held.clear();
     }
 
-    /// A coordinator is gone: nobody waits for anybody.
+    /// A coordinator is gone: no program is watched any more.
     pub fn unwatched(&mut self) {
         self.watched.clear();
     }
@@ -84,7 +85,7 @@ impl Person {
 }
 
 impl Sim {
-    /// The person looks in, and again later, until the faults are over.
+    /// The person checks the run, and again later, until the faults are over.
     pub fn person_steers(&mut self) {
         if !self.person.steers || self.quiet {
             return;
@@ -92,7 +93,7 @@ impl Sim {
         let next = self.person.rng.between(3 * SECOND, 40 * SECOND);
         self.queue.after_ms(next, Happening::PersonSteers);
         let tasks: Vec<TaskId> = self.checkers.all_tasks();
-        // Whoever is at work is spoken to more often than others.
+        // Tasks in progress get more messages than others.
         let state = &self.checkers.replayed;
         let busy = |task: &&TaskId| state.tasks.get(*task).is_some_and(|found| found.holder.is_some());
         let busy: Vec<TaskId> = tasks.iter().filter(busy).cloned().collect();
@@ -104,7 +105,7 @@ impl Sim {
         let order = match self.person.rng.weighted(&[55, 25, 8, 12]) {
             0 => self.tell(task),
             1 => {
-                // Most want what somebody works on; the rest is refused.
+                // Mostly the person takes over a task in progress; other orders are refused.
                 let at_work = self.checkers.tasks_at_work();
                 let wanted = self.person.rng.pick(&at_work).cloned().filter(|_| self.person.rng.chance(80));
                 self.attach(wanted.unwrap_or(task))
@@ -127,7 +128,7 @@ impl Sim {
         self.order_by_call(order);
     }
 
-    /// Something that the person may take back.
+    /// An order that the person may undo.
     fn undoable(&mut self, task: TaskId) -> Undoable {
         if self.person.rng.chance(25) {
             return Undoable::Complete { task, result: None };
@@ -161,7 +162,7 @@ impl Sim {
         Order::Attach { task, by }
     }
 
-    /// A person's program ends, by itself or because it was killed: nobody can tell the one from the other.
+    /// A person's program ends, on its own or because it was killed: the two cannot be told apart.
     pub fn person_leaves(&mut self, pid: u32) {
         if self.person.alive.remove(&pid).is_none() {
             return;
@@ -173,12 +174,13 @@ impl Sim {
         }
     }
 
-    /// From here on a coordinator has its time to hear that a program ended.
+    /// From here on a coordinator has its time to learn that a program ended.
     pub fn must_be_heard_of(&mut self, pid: u32) {
         self.queue.after_ms(HEARD_WITHIN, Happening::PersonMissed(pid, self.coordinator.number));
     }
 
-    /// A task that is still held by a program that ended long ago is held by nobody. A coordinator that came later has its own time.
+    /// If a task is still held by a program that ended long ago, nobody really holds it. A coordinator that was started
+    /// later has its own time.
     pub fn person_missed(&mut self, pid: u32, coordinator: u32) {
         let held = self.checkers.replayed.steering.attached.iter().find(|(_, held)| held.by.pid == pid);
         let Some(task) = held.map(|(task, _)| task.clone()) else { return };
@@ -207,7 +209,7 @@ impl Sim {
         self.deliver(Message::PersonLeft { task: task.clone(), by: by.clone(), changed: Vec::new() });
     }
 
-    /// An attempt is about to start: what it is told stands in its prompt, and nobody holds what it is to work on.
+    /// An attempt is about to start: messages for it are in its prompt, and no person holds what it is to work on.
     pub fn check_person(&mut self, order: &mut LaunchOrder) {
         if self.plant == Some(Plant::DropTells) {
             order.facts.tells.clear();
@@ -224,7 +226,7 @@ impl Sim {
             })
         });
         let clash: Vec<String> = clash.map(|(pid, task)| format!("{task} is held by {pid}")).collect();
-        // One that was decided on before the person came is stopped, and its process may still be on its way.
+        // An attempt that was decided before the person came is stopped, and its process may still be starting.
         let stopped = state.attempts.get(&order.attempt).is_some_and(|found| found.stop.is_some());
         if let Some(clash) = clash.first().filter(|_| !stopped) {
             let what = format!("attempt {} is started although {clash}", order.attempt);

@@ -1,5 +1,5 @@
-//! The simulated phone: replies to questions, pauses and resumes that a channel delivers once, again, late or after a crash, and
-//! replies that nobody sent. Chance of its own, so that stories without a phone stay as they are.
+//! The simulated phone: replies to questions, pauses and resumes that a channel delivers once, again, late or after a crash,
+//! and replies that nobody sent. It has its own random numbers, so that stories without a phone stay as they are.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use super::rng::Rng;
 use super::story::SECOND;
 use super::world::{Happening, Sim};
 
-/// What the phone's chance is drawn from, beside the story's seed.
+/// Mixed with the story's seed for the phone's random numbers.
 const OWN: u64 = 0x0f0e_a110_7e1e_0001;
 
 /// Messages that a channel may still deliver again.
@@ -27,7 +27,7 @@ const RENAMED: char = '\'';
 #[derive(Debug)]
 pub struct Phone {
     rng: Rng,
-    /// Whether this story has one.
+    /// Whether this story has a phone.
     used: bool,
     made: u32,
     /// What the channel may deliver again.
@@ -47,7 +47,7 @@ impl Phone {
         Self { rng, used, made: 0, delivered, said, taken }
     }
 
-    /// Another run has other codes: what was sent to the last one is not for it.
+    /// Another run has other codes: what was sent to the last run does not apply to it.
     pub fn another_run(&mut self) {
         self.delivered.clear();
         self.said.clear();
@@ -84,7 +84,7 @@ impl Sim {
         self.order_by_call(Order::FromPhone { from, order });
     }
 
-    /// What the person writes next. A reply without the right code ends at the channel, unless a bug is planted.
+    /// What the person writes next. The channel drops a reply without the right code, unless a bug is planted.
     fn draw_reply(&mut self) -> Option<PhoneOrder> {
         let open: Vec<QuestionId> = self.checkers.open_questions().into_iter().map(|(id, ..)| id).collect();
         let id = self.phone.rng.pick(&open).copied().filter(|_| !self.setting.mute);
@@ -103,7 +103,7 @@ impl Sim {
         }
     }
 
-    /// Judges what the log says of answers and of orders from the phone. The event is not applied yet.
+    /// Judges what the log says about answers and orders from the phone. The event is not applied yet.
     pub fn check_phone(&mut self, event: &PersonEvent) {
         match event {
             PersonEvent::QuestionAnswered { id, answer, via } => {

@@ -11,87 +11,87 @@ pub enum Plant {
     KillpgOnly,
     /// A restart forgets how far the spools were read.
     IngestWithoutOffset,
-    /// Checks are taken as passed because the agent says it is done.
+    /// Checks count as passed because the agent says it is done.
     TrustDone,
     /// A shim gives its agent every message it is handed, whatever its number.
     TellTwice,
-    /// A reader tells a compaction again when the process has ended.
+    /// A reader reports a compaction again when the process has ended.
     RepeatSigns,
-    /// A reader does not know a failure for what it is, so that nobody waits.
+    /// A reader does not recognise a failure, so that nothing waits for it.
     MisreadLimit,
     /// The coordinator is given the plan without its reviewers.
     ForgetReview,
-    /// A shim tells the end of an agent that is still there.
+    /// A shim reports the end of an agent that is still running.
     EarlyExit,
     /// The coordinator is given more attempts than the user allows.
     MoreTries,
     /// A late verdict passes as the current reviewer's.
     StaleVerdict,
-    /// A merge is told to be through although nothing was merged.
+    /// A merge is reported as finished although nothing was merged.
     SkipMerge,
-    /// A merge is told to be through while it is under way.
+    /// A merge is reported as finished while it is in progress.
     MergeAnsweredEarly,
     /// The coordinator is given the plan without its health commands.
     NoBaseline,
-    /// The coordinator looks at nothing again after a pause or a crash.
+    /// The coordinator checks nothing again after a pause or a crash.
     NoValidation,
     /// The coordinator does not know that there is a command to ask for the allowance.
     StaleUsage,
-    /// A coordinator that takes over forgets what was under way.
+    /// A coordinator that takes over forgets what was in progress.
     ForgetOutstanding,
     /// The control socket says yes to a pause and passes nothing on.
     DropPause,
-    /// A check that passed before the work is told to have failed.
+    /// A check that passed before the work is reported as failed.
     FalseBaseline,
-    /// A shim that lives and cannot be watched is told as never started.
+    /// A live shim that cannot be watched is reported as never started.
     UnknownAsRefused,
-    /// What the machine had no room for is told as a failure of the program or the work.
+    /// What the machine lacked resources for is reported as a failure of the program or the work.
     RefusalAsFailure,
-    /// A spool that cannot be read is taken for one that has ended.
+    /// A spool that cannot be read counts as one that has ended.
     ErrorAsEnd,
-    /// A batch that the store refuses is taken for written.
+    /// A batch that the store refuses counts as written.
     RefusedAsWritten,
     /// The time that the machine slept counts as time awake.
     SleepAsAwake,
     /// A caller is answered twice.
     AnswerTwice,
-    /// The answer to a caller is lost, and nobody hangs up on it.
+    /// The answer to a caller is lost, and its connection is not closed.
     ForgetCaller,
     /// What has ended is watched for ever.
     NeverForget,
-    /// Processes that cannot be looked at are taken for idle ones.
+    /// Processes that cannot be inspected count as idle.
     BlindAsSilent,
-    /// A task that a person completed is opened again by nobody's order.
+    /// A task that a person completed is reopened without anyone's order.
     DoubtWord,
-    /// A changed plan reaches the coordinator in other words.
+    /// A changed plan reaches the coordinator with other text.
     StalePlan,
     /// A task that a person added reaches the coordinator as another one.
     OtherTask,
-    /// The checks of the plan as it was at first are run, whatever a person has changed.
+    /// The checks of the original plan are run, whatever a person has changed.
     OldChecks,
-    /// An agent that was killed for lack of memory is told as crashed.
+    /// An agent that was killed for lack of memory is reported as crashed.
     WantAsCrash,
-    /// An attempt that cannot be looked at is taken for lost.
+    /// An attempt that cannot be inspected counts as lost.
     UnknownAsLost,
-    /// Artifacts that cannot be looked at are taken for missing.
+    /// Artifacts that cannot be checked count as missing.
     UnseenAsMissing,
-    /// A prompt leaves out what the person told.
+    /// A prompt leaves out what the person said.
     DropTells,
-    /// A message that nobody was given is told as taken.
+    /// A message that no agent was given is reported as delivered.
     AckUnsent,
-    /// A person's program is told as ended while it runs.
+    /// A person's program is reported as ended while it runs.
     PersonGoneEarly,
-    /// A stop for which there was no room is taken as done.
+    /// A stop that the machine lacked resources for counts as done.
     StopUngiven,
-    /// A message for which there was no room is told as taken.
+    /// A message that the machine lacked resources for is reported as delivered.
     AckRefused,
-    /// A command for the allowance that could not be started is taken for one that said there is plenty.
+    /// A command for the allowance that could not be started counts as one that reported plenty.
     UnaskedAsPlenty,
-    /// Nobody hears that a person's program has ended.
+    /// The coordinator never learns that a person's program has ended.
     ForgetPerson,
     /// The coordinator is given no budgets.
     ForgetBudget,
-    /// A worktree that could not be set up is told as a failure of the program.
+    /// A worktree that could not be set up is reported as a failure of the program.
     SetupAsFailure,
     /// A reply that a channel delivers again passes as a new one.
     ReplyRenamed,
@@ -100,7 +100,6 @@ pub enum Plant {
 }
 
 impl Plant {
-    /// Every plant.
     pub const ALL: [Self; 47] = [
         Self::NoEpochCheck,
         Self::AckBeforeCommit,

@@ -1,5 +1,5 @@
-//! A machine that says no: what it has no room for, what cannot be watched, looked at or read for a while. Drawn at the calls
-//! themselves, until the story becomes quiet.
+//! A machine that refuses: what it lacks resources for, what cannot be watched, inspected or read for a while. Drawn at the
+//! calls themselves, until the story becomes quiet.
 
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::{Found, Refused};
@@ -15,25 +15,26 @@ use super::world::{Bell, Sim};
 /// How often a call is refused, in percent.
 const REFUSED_PERCENT: u64 = 3;
 
-/// How often where a bug is planted that only a refusal shows.
+/// How often, in percent, if a bug is planted that only a refusal shows.
 const PLANTED_PERCENT: u64 = 50;
 
-/// How often the output of an agent that has ended cannot be read: its last words are what matters most, and are read once.
+/// How often the output of an agent that has ended cannot be read, in percent: its last output matters most, and is read
+/// once.
 const LAST_READ_PERCENT: u64 = 50;
 
-/// The cap that an agent meets which is killed under one.
+/// The cap of an agent that is killed for reaching one.
 const CAP_BYTES: u64 = 1 << 30;
 
-/// How much later the watch tells what the system does not watch for it.
+/// How much later the watch reports what the system does not watch for it.
 pub const POLL_MS: u64 = 250;
 
-/// What the machine says.
+/// The machine's refusal.
 pub fn refusal() -> Refusal {
     Refusal { reason: "no room (simulated)".to_owned(), hint: "make room".to_owned() }
 }
 
 impl Sim {
-    /// Whether the machine has no room for something.
+    /// Whether the machine lacks the resources for something.
     pub fn refuses(&mut self, what: &'static str) -> bool {
         let refused = !self.quiet && self.rng.chance(REFUSED_PERCENT);
         if refused {
@@ -42,7 +43,7 @@ impl Sim {
         refused
     }
 
-    /// The same for what is asked so rarely that only more refusals show a planted bug.
+    /// The same for calls that are so rare that only more refusals show a planted bug.
     pub fn refuses_or(&mut self, plant: Plant, what: &'static str) -> bool {
         if self.plant != Some(plant) {
             return self.refuses(what);
@@ -50,7 +51,7 @@ impl Sim {
         !self.quiet && self.rng.chance(PLANTED_PERCENT)
     }
 
-    /// Whether the order to launch is refused before anything of it is begun.
+    /// Whether the order to launch is refused before anything is started.
     pub fn launch_taken(&mut self, attempt: AttemptId) -> Admission {
         if !self.refuses("launch refused") {
             return Admission::Yes;
@@ -60,7 +61,7 @@ impl Sim {
         Admission::Refused(refusal())
     }
 
-    /// Whether a launching thread finds no room for a bundle. Told as it is, unless a bug is planted.
+    /// Whether a launching thread lacks the resources for a bundle. Reported truthfully, unless a bug is planted.
     pub fn bundle_refused(&mut self, attempt: AttemptId) -> bool {
         if !self.refuses("bundle refused") {
             return false;
@@ -73,7 +74,7 @@ impl Sim {
         true
     }
 
-    /// Whether the worktree of a launch cannot be set up. Told as it is, unless a bug is planted.
+    /// Whether the worktree of a launch cannot be set up. Reported truthfully, unless a bug is planted.
     pub fn set_up_failed(&mut self, attempt: AttemptId) -> bool {
         let apart = self.setting.limits.worktrees && !self.checkers.replayed.preparing.without;
         if !apart || !self.refuses_or(Plant::SetupAsFailure, "set-up failed") {
@@ -88,8 +89,8 @@ impl Sim {
         true
     }
 
-    /// A shim lives that cannot be pinned or watched: it is looked at now and then instead. The planted bug is what was done once:
-    /// to tell it as not started.
+    /// A live shim cannot be pinned or watched: it is polled instead. The planted bug is an earlier one: to report it as not
+    /// started.
     pub fn unwatched(&mut self, attempt: AttemptId) {
         if !self.refuses("watch refused") {
             return;
@@ -109,7 +110,7 @@ impl Sim {
         }
     }
 
-    /// Whether there is no thread for checks that are not under way; nothing of them is begun.
+    /// Whether there is no thread for checks that are not in progress; none of them is started.
     pub fn checks_taken(&mut self, order: &CheckOrder) -> Admission {
         let key = (order.task.clone(), order.epoch);
         if self.coordinator.under_way.contains(&Asked::Checks(key.0.clone(), key.1)) || !self.refuses("checks refused")
@@ -122,7 +123,7 @@ impl Sim {
         Admission::Refused(refusal())
     }
 
-    /// Whether there is none for the health commands.
+    /// Whether there is no thread for the health commands.
     pub fn health_taken(&mut self) -> Admission {
         if self.coordinator.under_way.contains(&Asked::Health) || !self.refuses("health refused") {
             return Admission::Yes;
@@ -131,14 +132,14 @@ impl Sim {
         Admission::Refused(refusal())
     }
 
-    /// A look at a bundle for which there is no room: nothing is known, so nothing is concluded.
+    /// A probe of a bundle that the machine lacks resources for: nothing is known, so nothing is concluded.
     pub fn look_refused(&mut self) -> Option<Found> {
         let planted = self.plant == Some(Plant::UnknownAsLost);
         let found = if planted { Found::Lost } else { Found::Unresponsive };
         self.refuses_or(Plant::UnknownAsLost, "look refused").then_some(found)
     }
 
-    /// Whether there is no room to run checks; a planted bug takes that for their failure.
+    /// Whether the machine lacks the resources to run checks; a planted bug reports that as their failure.
     pub fn checks_refused(&mut self, order: &CheckOrder) -> bool {
         let key = (order.task.clone(), order.epoch);
         if !self.refuses("checks refused in the middle") {
@@ -155,7 +156,7 @@ impl Sim {
         true
     }
 
-    /// Whether there is no room to run the health commands.
+    /// Whether the machine lacks the resources to run the health commands.
     pub fn health_refused(&mut self) -> bool {
         let refused = self.refuses("health refused in the middle");
         if refused {
@@ -164,7 +165,7 @@ impl Sim {
         refused
     }
 
-    /// Whether a spool cannot be read now. The planted bug takes that for its end.
+    /// Whether a spool cannot be read now. The planted bug treats that as its end.
     pub fn read_refused(&mut self, attempt: AttemptId) -> Option<std::io::Result<()>> {
         let gone = self.bundles.get(&attempt).is_some_and(|bundle| !bundle.shim_alive);
         let percent = if gone { LAST_READ_PERCENT } else { REFUSED_PERCENT };
@@ -179,7 +180,8 @@ impl Sim {
 }
 
 impl Sim {
-    /// The kernel kills an agent for lack of memory, of the machine or under a cap. Its shim says so, unless a bug is planted.
+    /// The kernel kills an agent for lack of memory, of the machine or under a cap. Its shim reports so, unless a bug is
+    /// planted.
     pub fn killed_for_memory(&mut self, attempt: AttemptId) {
         let cap = self.rng.chance(50).then_some(CAP_BYTES);
         if self.agents.get(&attempt).is_none_or(|agent| !agent.alive) {
@@ -193,7 +195,7 @@ impl Sim {
     }
 }
 
-/// What checks that were never run were once told to have said.
+/// The result that was once reported for checks that were never run.
 fn failed(order: &CheckOrder) -> Message {
     let checks = order.commands.iter().map(|command| CheckResult {
         command: command.clone(),
@@ -213,10 +215,10 @@ fn failed(order: &CheckOrder) -> Message {
 /// What the machine really refused.
 #[derive(Debug, Default)]
 pub struct Refusals {
-    /// Attempts that were never begun for want of room.
+    /// Attempts that were never started for lack of resources.
     pub attempts: std::collections::BTreeSet<AttemptId>,
-    /// Claims whose checks could not be run when they were last tried.
+    /// Claims whose checks could not be run the last time.
     pub checks: std::collections::BTreeSet<(TaskId, Epoch)>,
-    /// Agents that the kernel killed for lack of memory, with the cap that they met.
+    /// Agents that the kernel killed for lack of memory, with the cap that they reached.
     pub wants: std::collections::BTreeMap<AttemptId, Option<u64>>,
 }

@@ -1,4 +1,4 @@
-//! The one source of chance of a story: xoshiro256** seeded through splitmix64. Same seed, same draws, on every machine.
+//! The one source of randomness of a story: xoshiro256** seeded through splitmix64. Same seed, same draws, on every machine.
 
 /// A stream of draws.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ impl Rng {
         result
     }
 
-    /// A number below `bound`; zero when there is none.
+    /// A number below `bound`; zero when `bound` is zero.
     pub fn below(&mut self, bound: u64) -> u64 {
         if bound == 0 { 0 } else { self.draw() % bound }
     }
@@ -45,12 +45,12 @@ impl Rng {
         low + self.below(high.saturating_sub(low) + 1)
     }
 
-    /// Yes in `percent` of a hundred cases.
+    /// True in `percent` of a hundred cases.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
-    /// One of them; nothing when there is none.
+    /// One of the items; `None` when there are none.
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
         if from.is_empty() { None } else { from.get(self.index(from.len())) }
     }

@@ -1,5 +1,5 @@
-//! What agents are like: scripts drawn from a story's chance. Good ones do the work and say so; the others are the reason
-//! for rekindle.
+//! How agents behave: scripts drawn from a story's random numbers. Good ones do the work and say so; the others are the
+//! reason for rekindle.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ use super::story::SECOND;
 use super::world::Sim;
 use super::{judge, stream, teller};
 
-/// Longest line that an agent prints: past the kept head of a record and past one read of a spool.
+/// Longest line that an agent prints: longer than the kept head of a record and than one read of a spool.
 const HUGE_LINE_BYTES: u64 = 700 * 1024;
 
 /// Lines of a flood: more than one commit takes.
@@ -98,7 +98,7 @@ pub fn draw(sim: &mut Sim, attempt: AttemptId, tasks: &[TaskId]) -> (&'static st
     (mood, script.into())
 }
 
-/// What an agent does about a message: its work, or nothing but end its turn again.
+/// How an agent reacts to a message: with its work, or by only ending its turn again.
 pub fn on_message(sim: &mut Sim, attempt: AttemptId) -> VecDeque<Act> {
     let traits = teller::traits_of(sim, attempt);
     let tasks = sim.bundles.get(&attempt).map(|bundle| bundle.tasks.clone()).unwrap_or_default();
@@ -215,7 +215,7 @@ pub fn forged(sim: &mut Sim, attempt: AttemptId) -> String {
     match (sim.rng.below(3), other.and_then(|other| sim.bundles.get(&other).map(|found| (other, found.epoch)))) {
         (0, _) | (_, None) => "rk1.1.1.00".to_owned(),
         (1, Some((other, epoch))) => sim.tokens.token(other, epoch).replacen(&format!("rk1.{other}."), "rk1.9999.", 1),
-        // A true token of somebody else. It may be used by whoever holds it, and speaks for its own attempt only.
+        // A valid token of another attempt. Any holder may use it, and it counts for its own attempt only.
         (_, Some((other, epoch))) => sim.tokens.token(other, epoch),
     }
 }
@@ -228,7 +228,7 @@ pub fn foreign(sim: &mut Sim, attempt: AttemptId) -> Option<TaskId> {
     sim.rng.pick(&others).cloned()
 }
 
-/// What agents print and say beside their work.
+/// What agents print and say besides their work.
 fn noise(rng: &mut Rng, script: &mut Vec<Act>, task: &TaskId) {
     for _ in 0..rng.below(4) {
         let stream = if rng.chance(70) { Stream::Out } else { Stream::Err };

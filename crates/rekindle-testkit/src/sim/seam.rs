@@ -1,6 +1,6 @@
-//! The simulated outside as the driver sees it: `rekindle_engine::world::World` over one shared [`Sim`].
+//! The simulated world as the driver sees it: `rekindle_engine::world::World` over one shared [`Sim`].
 //!
-//! A coordinator may die at any call. Whether what it asks for is allowed is the checkers' business.
+//! A coordinator may die at any call. The checkers decide whether what it asks for is allowed.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -27,10 +27,10 @@ use super::stream::TellReader;
 use super::told::Line;
 use super::world::Sim;
 
-/// Attempts between two whose prompt is written: no agent of a story reads it, but writing it must go well.
+/// Attempts between two whose prompt is written: no agent of a story reads it, but writing it must succeed.
 const RENDER_EVERY: u64 = 8;
 
-/// What the others are said to have been sent.
+/// The prompt size reported for the others.
 const SOME_BYTES: u64 = 1_000;
 
 /// The world of one coordinator.
@@ -50,7 +50,7 @@ impl SimWorld {
         let struck = sim.struck();
         if struck && sim.rng.chance(50) {
             drop(sim);
-            // Not a panic: no hook speaks, and the runner catches it.
+            // Not a panic: no hook prints anything, and the runner catches it.
             std::panic::resume_unwind(Box::new(Killed));
         }
         let done = what(&mut sim);
@@ -208,7 +208,7 @@ impl World for SimWorld {
 
     fn missing(&mut self, paths: &[String], _merged: Option<&str>) -> Vec<String> {
         self.ask(|sim| {
-            // What cannot be looked at is not missing.
+            // What cannot be checked is not missing.
             let gone: Vec<String> = paths.iter().filter(|path| !sim.disk.contains(*path)).cloned().collect();
             sim.checkers.truth.gone.extend(gone.iter().cloned());
             match (sim.refuses_or(Plant::UnseenAsMissing, "look at artifacts refused"), sim.plant) {

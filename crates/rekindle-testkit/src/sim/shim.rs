@@ -1,6 +1,7 @@
 //! Simulated shims and the bundles they leave: launching, the stop ladder, exit records, deaths. They outlive coordinators.
 //!
-//! What a launching or stopping thread of the coordinator does dies with the coordinator; what a shim was told does not.
+//! What a launching or stopping thread of the coordinator does dies with the coordinator; an order that a shim has received
+//! does not.
 
 use std::collections::BTreeSet;
 
@@ -20,15 +21,15 @@ use super::world::{Bell, Happening, Sim};
 /// How often a stopping thread tries to give its order, as the engine's does.
 const ORDER_TRIES: u32 = 3;
 
-/// How long one try at a shim that does not answer takes.
+/// How long one connection to a shim that does not answer takes.
 const ORDER_BUDGET_MS: u64 = 5_000;
 
 /// How far a bundle has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// A launching thread is on its way.
+    /// A launching thread has been started.
     Asked,
-    /// The spec is there.
+    /// The spec exists.
     Made,
     /// The shim holds the lock.
     Spawned,
@@ -43,13 +44,13 @@ pub struct Bundle {
     /// The agent's tasks.
     pub tasks: Vec<TaskId>,
     pub role: Role,
-    /// The workspace of its own.
+    /// Its own workspace, if it has one.
     pub workspace: Option<String>,
-    /// Which `[agents.NAME]` runs it.
+    /// The `[agents.NAME]` entry that runs it.
     pub cli: String,
     /// Checks that are run before it begins.
     pub baselines: Vec<CheckOrder>,
-    /// The session it is to resume.
+    /// The session that it should resume.
     pub resume: Option<String>,
     /// Numbers of messages that the shim has delivered.
     pub delivered: BTreeSet<u32>,
@@ -58,13 +59,13 @@ pub struct Bundle {
     /// How far it has come.
     pub stage: Stage,
     pub boot: u32,
-    /// The shim lives.
+    /// Whether the shim is alive.
     pub shim_alive: bool,
     /// The shim does not answer before this moment.
     pub deaf_until_ms: u64,
-    /// The agent's own process lives.
+    /// Whether the agent's own process is alive.
     pub leader_alive: bool,
-    /// Other processes of its tree that live.
+    /// Other live processes of its tree.
     pub children: u32,
     /// How the leader ended, as the shim saw it.
     pub ended: Option<Exit>,
@@ -80,11 +81,11 @@ pub struct Bundle {
     pub handed_out: usize,
     /// A ladder is being climbed.
     pub stopping: bool,
-    /// It is told as gone although nobody stopped it: a planted bug.
+    /// It is reported as gone although it was not stopped: a planted bug.
     pub taken_for_stopped: bool,
-    /// When it last gave a sign of life.
+    /// When it was last active.
     pub active_ms: u64,
-    /// Since when its program has been trying again.
+    /// Since when its program has been retrying.
     pub retrying_ms: Option<u64>,
 }
 
@@ -114,7 +115,7 @@ impl Bundle {
 }
 
 impl Sim {
-    /// A coordinator's thread begins to launch. Asked twice, it launches once.
+    /// A coordinator's thread starts to launch. If called twice, it launches once.
     pub fn launch(&mut self, order: &LaunchOrder) {
         if !self.coordinator.launching.insert(order.attempt) {
             return;
@@ -228,7 +229,7 @@ impl Sim {
         }
     }
 
-    /// A coordinator's thread begins to give a stop order; it waits for a launch of its own that is under way.
+    /// A coordinator's thread starts to give a stop order; it waits for a launch of its own that is in progress.
     pub fn order_stop(&mut self, attempt: AttemptId, at_once: bool) {
         if self.refuses_or(Plant::StopUngiven, "stop refused") {
             self.say(format_args!("no room to stop attempt {attempt}"));
@@ -242,7 +243,7 @@ impl Sim {
         self.queue.after_ms(delay, Happening::OrderGiven(number, attempt, at_once, 0));
     }
 
-    /// The stopping thread speaks to the shim.
+    /// The stopping thread connects to the shim.
     pub fn give_order(&mut self, number: u32, attempt: AttemptId, at_once: bool, tries: u32) {
         if self.coordinator.launching.contains(&attempt) {
             self.queue.after_ms(5, Happening::OrderGiven(number, attempt, at_once, tries));
@@ -314,7 +315,7 @@ impl Sim {
         self.queue.after_ms(deaf + delay, Happening::ShimLeaves(attempt));
     }
 
-    /// The shim sweeps what is left, writes its exit record and leaves.
+    /// The shim sweeps what is left, writes its exit record and exits.
     pub fn shim_leaves(&mut self, attempt: AttemptId) {
         let killpg_only = self.plant == Some(Plant::KillpgOnly);
         let Some(bundle) = self.bundles.get_mut(&attempt) else { return };
@@ -334,7 +335,7 @@ impl Sim {
         }
     }
 
-    /// `kill -9` of a shim: its agent lives on, nobody writes a record.
+    /// `kill -9` of a shim: its agent lives on, and no record is written.
     pub fn kill_shim(&mut self, attempt: AttemptId) {
         let Some(bundle) = self.bundles.get_mut(&attempt).filter(|bundle| bundle.shim_alive) else { return };
         bundle.shim_alive = false;
@@ -343,7 +344,7 @@ impl Sim {
         self.ring(delay, Bell::Ended(attempt));
     }
 
-    /// What a look at a bundle tells; what a dead shim left is ended by it.
+    /// The result of probing a bundle; also ends what a dead shim left.
     pub fn probe(&mut self, attempt: AttemptId) -> Found {
         let now = self.queue.now_ms();
         if let Some(unknown) = self.look_refused() {
@@ -351,7 +352,7 @@ impl Sim {
             return unknown;
         }
         if self.bundles.get(&attempt).is_some_and(|found| found.stage == Stage::Spawned && found.deaf_until_ms <= now) {
-            // A look waits for a shim that is just starting.
+            // A probe waits for a shim that is still starting.
             self.recorded(attempt);
         }
         let boot = self.machine.boot;
@@ -385,10 +386,10 @@ impl Sim {
         found
     }
 
-    /// The watch takes a bundle in: what happened before is told at once.
+    /// The watch adds a bundle: what happened before is reported at once.
     pub fn watch(&mut self, attempt: AttemptId) {
         if !self.coordinator.watched.insert(attempt) {
-            // What was told of it could not be looked into: it is told again.
+            // The last report about it could not be acted on: it is reported again.
             if self.bundles.get(&attempt).is_none_or(|bundle| bundle.exit.is_some() || !bundle.shim_alive) {
                 self.ring(POLL_MS, Bell::Ended(attempt));
             }

@@ -1,6 +1,6 @@
 //! The store as a story's coordinators see it: the product's own in-memory engine behind a seam where bugs are planted.
 //!
-//! Decides nothing by itself. What is durable is what the engine behind it holds.
+//! It decides nothing on its own. Exactly what the engine behind it holds is durable.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ pub struct SimStore {
     engine: Arc<MemoryStore>,
     plant: Option<Plant>,
     held: Mutex<Option<Batch>>,
-    /// Reads that are going to be refused.
+    /// Number of reads that will be refused.
     reads_refused: Arc<AtomicU64>,
     most_lines: AtomicUsize,
 }
@@ -30,7 +30,7 @@ impl SimStore {
         Self { engine, plant, held: Mutex::new(None), reads_refused, most_lines: AtomicUsize::new(0) }
     }
 
-    /// Whether a read that others may disturb is refused.
+    /// Refuses a read that may fail because of other processes, if one is due.
     fn may_read(&self) -> Result<(), Error> {
         let left = self.reads_refused.load(Ordering::Relaxed);
         if left == 0 {
@@ -63,7 +63,7 @@ impl SimStore {
         if let Some(before) = held.take() {
             self.engine.append(before)?;
         }
-        // What begins something besides is seen by what it begins; here the answer alone is to be the lie.
+        // A batch that also starts something would be detected by what it starts; here the answer alone should be the lie.
         let begins = |kind: &str| {
             let ends = ["_dispatched", "_claimed", "_ordered", "_closed", "_asked", "_told"];
             ends.iter().any(|end| kind.ends_with(end))

@@ -1,4 +1,4 @@
-//! What a story is about, drawn from its seed: a plan in the product's own language, the limits, the length of the trouble.
+//! The setting of a story, drawn from its seed: a plan in the product's own format, the limits, how long faults last.
 
 use rekindle_core::budget::{Allowance, Budgets};
 use rekindle_core::ids::TaskId;
@@ -21,11 +21,11 @@ pub struct Setting {
     pub limits: Limits,
     /// When faults stop and agents become good.
     pub quiet_at_ms: u64,
-    /// Percent of agents that are out for trouble.
+    /// Percent of agents that cause trouble.
     pub trouble: u64,
     /// Mean time between two faults.
     pub fault_every_ms: u64,
-    /// Nobody ever answers a question.
+    /// Questions are never answered.
     pub mute: bool,
 }
 
@@ -53,7 +53,7 @@ pub fn mark_of(task: &TaskId) -> String {
     format!("work/{task}")
 }
 
-/// The mark of work that was made while a stricter check was asked for.
+/// The mark of work that was made while a stricter check was required.
 pub fn strict_mark_of(task: &TaskId) -> String {
     format!("strict/{task}")
 }
@@ -93,7 +93,7 @@ fn draw_limits(rng: &mut Rng) -> Limits {
     limits
 }
 
-/// Budgets that a story meets, where its agents tell what they use; every third story has some.
+/// Budgets that a story reaches, if its agents report their usage; every third story has some.
 fn budgets(by: u64, limits: &Limits) -> Budgets {
     if limits.traits.is_empty() || !by.is_multiple_of(3) {
         return Budgets::default();
@@ -108,7 +108,7 @@ fn budgets(by: u64, limits: &Limits) -> Budgets {
     }
 }
 
-/// Agents that tell of themselves, perhaps with others that stand in for them.
+/// Agents with structured output, perhaps with others that stand in for them.
 fn draw_tellers(rng: &mut Rng, limits: &mut Limits) {
     let mut traits = |account: &str| Traits {
         account: account.to_owned(),
@@ -141,7 +141,7 @@ fn draw_plan(rng: &mut Rng) -> Plan {
 }
 
 fn draw_text(rng: &mut Rng) -> String {
-    // Now and then a plan is long: what grows with the tasks that have ended shows there.
+    // Now and then a plan is long: that shows what grows with the number of ended tasks.
     let (least, most) = [(4, 10), (11, 26), (50, 100)][rng.weighted(&[74, 24, 2])];
     let tasks = rng.between(least, most);
     let waves = if rng.chance(40) { rng.between(2, 4) } else { 0 };
@@ -173,7 +173,7 @@ fn draw_text(rng: &mut Rng) -> String {
     text
 }
 
-/// Who looks at the work, where its checks run, and what must stay sound.
+/// Which reviewers there are, where checks run, and which health commands must pass.
 fn draw_protocol(rng: &mut Rng) -> String {
     let mut text = String::new();
     match rng.weighted(&[40, 15, 15, 30]) {

@@ -1,4 +1,4 @@
-//! The simulated stream language: how agents that tell of themselves write, and the reader that understands them.
+//! The simulated stream format: how agents with structured output write, and the reader that understands them.
 //!
 //! One line is one activity. Anything else means nothing, as with real programs: cut lines, noise, garbage.
 
@@ -23,12 +23,12 @@ pub fn turn() -> String {
     format!("{MARK}turn")
 }
 
-/// A call begins; one with the tool `edit` acts.
+/// A call starts; a call of the tool `edit` has effects.
 pub fn call(id: u64, tool: &str, input: &str) -> String {
     format!("{MARK}call {id} {tool} {input}")
 }
 
-/// A call is over.
+/// A call has ended.
 pub fn called(id: u64, output: &str) -> String {
     format!("{MARK}end {id} {output}")
 }
@@ -48,12 +48,12 @@ pub fn compacted() -> String {
     format!("{MARK}compacted")
 }
 
-/// The program tries again.
+/// The program retries.
 pub fn retrying() -> String {
     format!("{MARK}retrying")
 }
 
-/// The usage limit is met; perhaps it says until when.
+/// The usage limit is reached; the line may name the reset.
 pub fn limited(resets_at: Option<Time>) -> String {
     let reset = resets_at.map(|time| format!(" {}", time.0)).unwrap_or_default();
     format!("{MARK}failed limit{reset}")
@@ -69,7 +69,7 @@ pub fn result(text: &str) -> String {
     format!("{MARK}result {}", text.replace('\n', LINE_END))
 }
 
-/// What the lines of a spool mean, each that has its end.
+/// The meaning of the complete lines of a spool.
 pub fn read_all(spool: &[u8]) -> Vec<Activity> {
     let whole = spool.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let lines = spool[..whole].split(|byte| *byte == b'\n');

@@ -1,4 +1,4 @@
-//! What agents that tell of themselves say beside their work, and the ways in which their programs go wrong: limits,
+//! What agents with structured output print besides their work, and the ways in which their programs go wrong: limits,
 //! compactions, refused credentials, turns that end without a report.
 
 use rekindle_core::ids::{AttemptId, TaskId};
@@ -12,7 +12,7 @@ use super::story::{MINUTE, SECOND};
 use super::stream;
 use super::world::Sim;
 
-/// The ways in which a telling program goes wrong, with their weights.
+/// The ways in which a program with structured output goes wrong, with their weights.
 pub const TROUBLES: [(&str, u64); 10] = [
     ("limited", 12),
     ("overloaded", 10),
@@ -35,18 +35,18 @@ pub fn traits_of(sim: &Sim, attempt: AttemptId) -> Traits {
     sim.bundles.get(&attempt).map(|bundle| limits.traits_of(&bundle.cli).into_owned()).unwrap_or_default()
 }
 
-/// The reset that an attempt was started after, as the probe of its account.
+/// The reset after which an attempt was started, as the probe of its account.
 fn probed_reset(sim: &Sim, attempt: AttemptId) -> Option<Time> {
     let gate = sim.checkers.replayed.gates.get(&traits_of(sim, attempt).account)?;
     gate.reset.filter(|_| gate.allowed == 1 && attempt.0 > gate.after)
 }
 
-/// Whether the account's limit stands although its reset has passed: half of all probes meet it again.
+/// Whether the account's limit still holds although its reset has passed: half of all probes hit it again.
 pub fn meets_its_limit_again(sim: &mut Sim, attempt: AttemptId) -> bool {
     !sim.quiet && probed_reset(sim, attempt).is_some() && sim.rng.chance(50)
 }
 
-/// How a program begins: its session, the one it was told to resume or, now and then, something else.
+/// How a program starts: with its session, the one it was told to resume or, now and then, with something else.
 pub fn begin(sim: &mut Sim, attempt: AttemptId, script: &mut Vec<Act>) {
     let resume = sim.bundles.get(&attempt).and_then(|bundle| bundle.resume.clone());
     let (quiet, rng) = (sim.quiet, &mut sim.rng);
@@ -62,7 +62,7 @@ pub fn begin(sim: &mut Sim, attempt: AttemptId, script: &mut Vec<Act>) {
     script.push(Act::Tell(stream::session(&id)));
 }
 
-/// A few words of an agent at work.
+/// Some output of a working agent.
 pub fn chatter(rng: &mut Rng, script: &mut Vec<Act>) {
     for _ in 0..rng.below(4) {
         let id = rng.draw();
@@ -84,7 +84,7 @@ pub fn spend(sim: &Sim, attempt: AttemptId, nth: usize, script: &mut Vec<Act>) {
     }
 }
 
-/// The end of a turn: one that takes messages waits for another.
+/// The end of a turn: an agent that accepts messages waits for another.
 pub fn end_turn(rng: &mut Rng, traits: &Traits, script: &mut Vec<Act>) {
     script.push(Act::Tell(stream::result("that is all")));
     if traits.takes_messages && rng.chance(90) {
@@ -100,7 +100,7 @@ fn leave(code: i32) -> Act {
 /// What goes wrong before the work on a task; some of it is the end of the attempt.
 pub fn strike(sim: &mut Sim, attempt: AttemptId, mood: &'static str, task: &TaskId, script: &mut Vec<Act>) {
     let traits = traits_of(sim, attempt);
-    // Providers name their resets by the wall.
+    // Providers name their resets by the wall clock.
     let now = sim.machine.wall(sim.queue.now_ms());
     let silence_ms = sim.setting.limits.silence_ms;
     let probed = probed_reset(sim, attempt);
@@ -169,7 +169,7 @@ fn turns(rng: &mut Rng, script: &mut Vec<Act>, most: u64) {
     }
 }
 
-/// The program says why and leaves; now and then it stays for a while, or does not leave by itself.
+/// The program says why and exits; now and then it stays for a while, or does not exit on its own.
 fn give_up(rng: &mut Rng, script: &mut Vec<Act>, line: String) {
     script.push(Act::Tell(line));
     script.push(Act::Pause(rng.between(1, 2 * SECOND)));

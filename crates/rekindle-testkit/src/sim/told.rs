@@ -1,4 +1,4 @@
-//! Messages for running agents: carried by a thread of the coordinator, delivered by the shim once per number, heard by an
+//! Messages for running agents: carried by a thread of the coordinator, delivered by the shim once per number, read by an
 //! agent that listens.
 
 use rekindle_core::ids::AttemptId;
@@ -10,13 +10,13 @@ use super::plant::Plant;
 use super::script;
 use super::world::{Happening, Sim};
 
-/// How often a thread tries to speak to a shim that does not answer.
+/// How often a thread connects to a shim that does not answer.
 const TRIES: u32 = 3;
 
-/// How often the answer of a shim to a thread is lost.
+/// How often a shim's answer to a thread is lost, in percent.
 const LOST_ANSWER_PERCENT: u64 = 25;
 
-/// How long one try takes.
+/// How long one connection takes.
 const TRY_MS: u64 = 5_000;
 
 /// What a thread carries to an agent.
@@ -29,7 +29,7 @@ pub enum Line {
 }
 
 impl Sim {
-    /// A coordinator's thread sets out with a line.
+    /// A coordinator's thread starts with a line.
     pub fn carry(&mut self, attempt: AttemptId, line: Line) {
         let number = self.coordinator.number;
         if self.refuses_or(Plant::AckRefused, "message refused") {
@@ -43,14 +43,14 @@ impl Sim {
         self.queue.after_ms(delay, Happening::Carried(number, attempt, line, 0));
     }
 
-    /// The thread speaks to the shim.
+    /// The thread connects to the shim.
     pub fn carried(&mut self, number: u32, attempt: AttemptId, line: Line, tries: u32) {
         if self.coordinator.launching.contains(&attempt) {
             self.queue.after_ms(5, Happening::Carried(number, attempt, line, tries));
             return;
         }
         let now = self.queue.now_ms();
-        // The shim takes it, but its answer is lost: the thread tries again.
+        // The shim accepts it, but its answer is lost: the thread retries.
         let percent = if self.plant == Some(Plant::AckUnsent) { 2 * LOST_ANSWER_PERCENT } else { LOST_ANSWER_PERCENT };
         let unsure = !self.quiet && self.rng.chance(percent) && tries + 1 < TRIES;
         let Some(bundle) = self.bundles.get_mut(&attempt).filter(|bundle| bundle.shim_alive) else { return };
@@ -92,7 +92,8 @@ impl Sim {
         }
     }
 
-    /// The thread tells its coordinator that the shim has a message. Only a person's messages are waited for so.
+    /// The thread reports to its coordinator that the shim has a message. Only a person's messages are waited for in this
+    /// way.
     fn acknowledge(&mut self, number: u32, attempt: AttemptId, line: Line) {
         let Line::Message(message) = line else { return };
         if self.is_up(number) && !self.checkers.replayed.steering.tells.is_empty() {
@@ -100,7 +101,7 @@ impl Sim {
         }
     }
 
-    /// An agent waits for a line, and takes what is there.
+    /// An agent waits for a line, and reads what is there.
     pub fn listen(&mut self, attempt: AttemptId) {
         let closed = self.bundles.get(&attempt).is_some_and(|bundle| bundle.input_closed);
         let Some(agent) = self.agents.get_mut(&attempt).filter(|agent| agent.alive) else { return };

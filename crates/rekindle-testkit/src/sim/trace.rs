@@ -24,7 +24,7 @@ impl Trace {
 
     /// Adds a line.
     pub fn say(&mut self, at_ms: u64, text: std::fmt::Arguments<'_>) {
-        // The text of the line that goes is used again.
+        // The buffer of the dropped line is reused.
         let mut line = if self.lines.len() == KEPT { self.lines.pop_front() } else { None }.unwrap_or_default();
         line.clear();
         write!(line, "{:>10}.{:03} {text}", at_ms / 1_000, at_ms % 1_000).expect("a text takes everything");

@@ -1,7 +1,7 @@
-//! Owns what all parts of a story share: one [`Sim`]. The coordinator sees it through `seam`.
+//! What all parts of a story share: one [`Sim`]. The coordinator sees it through `seam`.
 //!
-//! What shims, agents, operators and faults do stands in the files named after them;
-//! whether what the driver asks for is allowed is the checkers' business.
+//! What shims, agents, operators and faults do is in the files named after them; the checkers decide whether what the driver
+//! asks for is allowed.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub enum Happening {
     Wakes(u32),
     /// The turn that it planned is due.
     Ticks(u32, u64),
-    /// It tries again to commit.
+    /// It retries a commit.
     CommitsAgain(u32),
     /// A message reaches it.
     Arrives(u32, Bell),
@@ -47,9 +47,9 @@ pub enum Happening {
     BundleMade(u32, AttemptId),
     /// Its launching thread spawns the shim.
     ShimSpawned(u32, AttemptId),
-    /// A shim writes down who it and its agent are, and lets the agent go.
+    /// A shim writes its record of itself and its agent, and releases the agent.
     Recorded(AttemptId),
-    /// Its stopping thread speaks to a shim, for the n-th time.
+    /// Its stopping thread connects to a shim, for the n-th time.
     OrderGiven(u32, AttemptId, bool, u32),
     /// Its thread gives a shim a line for its agent, for the n-th time.
     Carried(u32, AttemptId, Line, u32),
@@ -57,32 +57,32 @@ pub enum Happening {
     Rung(AttemptId, u32),
     /// An agent takes its next step.
     Step(AttemptId, u32),
-    /// A shim writes its exit record and leaves.
+    /// A shim writes its exit record and exits.
     ShimLeaves(AttemptId),
-    /// Checks are through.
+    /// Checks have finished.
     Checked(u32, CheckOrder),
-    /// A merge is through.
+    /// A merge has finished.
     Merged(u32, MergeOrder),
-    /// The health commands are through.
+    /// The health commands have finished.
     HealthSeen(u32, Vec<String>),
-    /// The pre-flight is through.
+    /// The pre-flight has finished.
     Flown(u32, Vec<TryCheck>),
     /// The user's command for the allowance answers, or could not be started.
     UsageTold(u32, bool),
     /// An agent has written a report into its bundle.
     Kept(AttemptId, KeptReport),
-    /// Somebody uses a token long after its attempt.
+    /// A token is used long after its attempt.
     LateReport(AttemptId),
     OperatorLooks,
-    /// The person who steers looks in.
+    /// The person who steers checks the run.
     PersonSteers,
     /// Something arrives from the person's phone.
     PhoneRings,
     /// A person's program ends.
     PersonLeaves(u32),
-    /// The person takes the newest order back.
+    /// The person undoes the newest order.
     PersonUndoes,
-    /// By now a coordinator has heard that a person's program ended, if it was this one all the time.
+    /// By now the coordinator must have learned that a person's program ended, if it was running all the time.
     PersonMissed(u32, u32),
     /// Something breaks.
     Breaks(Fault),
@@ -97,40 +97,40 @@ pub enum Happening {
 /// What tells a coordinator that something happened.
 #[derive(Clone, Debug)]
 pub enum Bell {
-    /// From the watch: the shim's record is there.
+    /// From the watch: the shim's record exists.
     Started(AttemptId),
     /// From the watch: output.
     Grew(AttemptId),
     /// From the watch: the shim is gone.
     Ended(AttemptId),
-    /// From a thread: look at it.
+    /// From a thread: probe it.
     Look(AttemptId),
     /// From a thread: it could not be started.
     NotStarted(AttemptId),
-    /// From a thread: there was no room for it.
+    /// From a thread: the machine lacked the resources for it.
     Refused(AttemptId),
     NotSetUp(AttemptId),
 }
 
-/// The coordinator as the outside sees it.
+/// The coordinator as the world sees it.
 #[derive(Debug, Default)]
 pub struct Coordinator {
     /// Its number, rising with every start.
     pub number: u32,
-    /// Whether it lives.
+    /// Whether it is running.
     pub up: bool,
-    /// Where it is going to die.
+    /// Where it will die.
     pub kill: Option<Kill>,
     /// Attempts it was asked to launch.
     pub launching: BTreeSet<AttemptId>,
     pub watched: BTreeSet<AttemptId>,
     /// Of those, the ones that the system does not watch for it.
     pub polled: BTreeSet<AttemptId>,
-    /// Checks, merges and health commands under way: none is begun twice at a time.
+    /// Checks, merges and health commands in progress: none is started twice at a time.
     pub under_way: BTreeSet<Asked>,
-    /// Of those, the ones whose growth it was told and has not read.
+    /// Of those, the ones whose growth was reported and not yet read.
     pub told: BTreeSet<AttemptId>,
-    /// It takes over what was before it.
+    /// It is taking over from its predecessor.
     pub taking_over: bool,
     /// What it asked for and what the log has not answered.
     pub asked: BTreeSet<Asked>,
@@ -138,13 +138,13 @@ pub struct Coordinator {
 
 /// Everything of a story but the coordinator itself.
 pub struct Sim {
-    /// Chance.
+    /// The random numbers.
     pub rng: Rng,
     pub queue: Queue<Happening>,
     /// Clocks.
     pub machine: Machine,
     pub setting: Setting,
-    /// The bug planted, if one is.
+    /// The planted bug, if any.
     pub plant: Option<Plant>,
     /// Faults are over.
     pub quiet: bool,
@@ -158,29 +158,29 @@ pub struct Sim {
     pub sick: BTreeSet<String>,
     /// The machine is short of something.
     pub short: bool,
-    /// Processes cannot be looked at before this moment.
+    /// Processes cannot be inspected before this moment.
     pub blind_until_ms: u64,
-    /// The hash of the plan's file; nothing while it cannot be read.
+    /// The hash of the plan's file; `None` while it cannot be read.
     pub plan_file: Option<String>,
-    /// Merges under way, with their workspaces.
+    /// Merges in progress, with their workspaces.
     pub merges: Vec<(TaskId, Epoch, String)>,
     pub coordinator: Coordinator,
-    /// What has arrived for it.
+    /// Messages that have arrived for it.
     pub inbox: VecDeque<Message>,
-    /// Calls that are not over.
+    /// Calls in progress.
     pub calls: Calls,
     /// Reads of the store that are going to be refused.
     pub reads_refused: Arc<AtomicU64>,
     /// Tokens of this state directory.
     pub tokens: Tokens,
-    /// The store whose content is what is durable.
+    /// The store that holds what is durable.
     pub durable: Arc<MemoryStore>,
     pub checkers: Checkers,
-    /// Who steers.
+    /// The person who steers.
     pub person: Person,
     pub phone: Phone,
     pub trace: Trace,
-    /// How often the machine said no, by what to, and how often the rest of what can go wrong did.
+    /// How often the machine refused, by kind of call, and how often each of the other faults happened.
     pub drawn: BTreeMap<&'static str, u64>,
 }
 
@@ -195,12 +195,12 @@ impl Sim {
         *self.drawn.entry(what).or_default() += 1;
     }
 
-    /// Whether this coordinator lives.
+    /// Whether this coordinator is running.
     pub fn is_up(&self, number: u32) -> bool {
         self.coordinator.up && self.coordinator.number == number
     }
 
-    /// Puts a message before the coordinator and wakes it soon.
+    /// Puts a message into the coordinator's inbox and wakes it soon.
     pub fn deliver(&mut self, message: Message) {
         if !self.coordinator.up {
             return;
@@ -212,12 +212,12 @@ impl Sim {
         }
     }
 
-    /// Whether the agent of an attempt tells of itself.
+    /// Whether the agent of an attempt has structured output.
     pub fn tells(&self, attempt: AttemptId) -> bool {
         self.bundles.get(&attempt).is_some_and(|bundle| self.setting.limits.traits_of(&bundle.cli).structured_output)
     }
 
-    /// Rings a bell at the coordinator after a while.
+    /// Notifies the coordinator after a while.
     pub fn ring(&mut self, delay_ms: u64, bell: Bell) {
         if self.coordinator.up {
             let late = match bell {
@@ -233,7 +233,7 @@ impl Sim {
         }
     }
 
-    /// A bell reaches the coordinator; what the watch has forgotten meanwhile does not.
+    /// A notification reaches the coordinator, unless the watch has dropped the attempt meanwhile.
     pub fn bell_arrives(&mut self, bell: Bell) {
         let watched = |sim: &Self, attempt| sim.coordinator.watched.contains(&attempt);
         let message = match bell {
@@ -260,7 +260,7 @@ impl Sim {
         self.deliver(message);
     }
 
-    /// Whether the kill that is due hits now.
+    /// Whether the pending kill hits now.
     pub fn struck(&mut self) -> bool {
         match &mut self.coordinator.kill {
             Some(Kill::AtWorldCall { left }) if *left == 0 => true,

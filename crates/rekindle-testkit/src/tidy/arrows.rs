@@ -1,5 +1,5 @@
-//! Who may use whom: between our crates, and from a crate to the outside. Checked in the manifests and again in the
-//! code, because a manifest allows and the code does.
+//! Which code may use which: between our crates, and from a crate to external ones. Checked in the manifests and again in
+//! the code, because the manifest only permits a use and the code makes it.
 
 use rekindle_engine::agents::KINDS;
 
@@ -34,7 +34,7 @@ const BANNED: &[(&str, &[&str], &str)] = &[
     ),
 ];
 
-/// What makes a decision depend on more than its arguments.
+/// Paths that make a decision depend on more than its arguments.
 const IMPURE: &[&str] = &[
     "std::fs",
     "std::net",
@@ -53,7 +53,7 @@ const IMPURE: &[&str] = &[
 
 /// Where adapters live: the table in `agents.rs`, and beside it a file and a folder for each kind.
 const ADAPTERS: &str = "crates/rekindle-engine/src/agents";
-/// Words that are no kind of agent although they hold the name of one.
+/// Words that contain the name of a kind of agent but mean something else.
 const OTHER_MEANINGS: &[(&str, &str)] = &[
     // A format of task files that plans are imported from.
     ("crates/rekindle/src/commands/plan/import", "claude"),
@@ -168,7 +168,7 @@ fn manifest(path: &str, text: &str, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The packages that one line of a manifest asks for, a rename's real name included.
+/// The packages that one line of a manifest requires, including a rename's real name.
 fn dependencies<'a>(section: &'a str, line: &'a str) -> Vec<&'a str> {
     let Some((_, named)) = section.rsplit_once("dependencies") else {
         return Vec::new();

@@ -11,13 +11,13 @@ const CLOCK: &str = "crates/rekindle-engine/src/clock.rs";
 const SHIM_OS: &str = "crates/rekindle-shim/src/os/";
 /// One file in here opens a database.
 const STORE: &str = "crates/rekindle-engine/src/store/";
-/// Everything the program says goes through here (`ui.rs`, `ui/`).
+/// All output of the program goes through here (`ui.rs`, `ui/`).
 const UI: &str = "crates/rekindle/src/ui";
 
 /// Functions that read a clock.
 const CLOCK_READS: &[&str] =
     &["SystemTime::now", "Instant::now", "Timestamp::now", "Zoned::now", "clock_gettime", "clock_gettime_dynamic"];
-/// Channels that grow without a bound by their very name.
+/// Channels whose names say that they are unbounded.
 const UNBOUNDED: &[&str] = &["unbounded_channel", "UnboundedSender", "UnboundedReceiver", "mpsc::unbounded"];
 /// Macros that write to the terminal.
 const PRINTS: &[&str] = &["print", "println", "eprint", "eprintln"];

@@ -10,7 +10,7 @@ const GLOSSARY: &str = "CONTRIBUTING.md";
 const WORDS_MAX: usize = 40;
 /// The same letters with another meaning.
 const OTHER_MEANINGS: &[&str] = &["look at work", "looks at work", "looked at work", "a sign of life"];
-/// Pages that quote other people's words: what was said once, and the protocol as its author wrote it.
+/// Pages that quote other people's words: the changelog, and the protocol as its author wrote it.
 const QUOTING_PAGES: &[&str] = &["CHANGELOG.md", "docs/protocol.md"];
 /// Shown with every finding.
 const WHY: &str = "the glossary in CONTRIBUTING.md has another word for it";
@@ -49,7 +49,7 @@ fn rows(page: &str) -> Vec<Vec<&str>> {
         .collect()
 }
 
-/// What a person reads in a file, with its offset.
+/// The text in a file that a person reads, with its offset.
 fn prose(source: &Source) -> Vec<(usize, &str)> {
     let texts = source.comments().iter().chain(source.literals()).filter(|range| !source.is_test(range.start));
     let texts = texts.map(|range| (range.start, &source.text[range.clone()]));

@@ -1,11 +1,11 @@
-//! Imports between two top-level modules of a crate go one way. What both need belongs into the lower one or into a module of its
-//! own. Test code may import anything.
+//! Imports between two top-level modules of a crate go one way. What both need belongs in the lower one or in a separate
+//! module. Test code may import anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Finding, Repo, place};
 
-/// The crates that are held to it.
+/// The crates that this rule applies to.
 const HELD: &[&str] = &["rekindle", "rekindle-core", "rekindle-engine"];
 
 /// A line that names another module of the same crate.
@@ -28,7 +28,7 @@ pub(super) fn check(repo: &Repo, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The finding is placed in the direction with fewer uses, which is the one to turn round more often than not.
+/// Reports the direction with fewer uses, which is usually the one to turn round.
 fn two_way(uses: &Uses<'_>, one: &str, other: &str) -> Finding {
     let (there, back) = (&uses[&(one, other)], &uses[&(other, one)]);
     let (few, many) = if there.len() <= back.len() { (there, back) } else { (back, there) };
@@ -61,7 +61,7 @@ fn uses<'a>(repo: &'a Repo, package: &str) -> Uses<'a> {
     uses
 }
 
-/// The first name after the crate's root, for a path in a file of that depth; none for a path that does not start there.
+/// The first name after the crate's root, for a path in a file of that depth; `None` for a path that does not start there.
 fn from_root(path: &str, depth: usize) -> Option<&str> {
     if let Some(rest) = path.strip_prefix("crate::") {
         return rest.split("::").next();

@@ -1,5 +1,5 @@
-//! Paths as code spells them: `a::b::c` in expressions and types, and `use` trees written out, so that a grouped import
-//! cannot hide a name. Renames (`as`) are followed to the real name; what a name resolves to is clippy's business.
+//! Paths as written in code: `a::b::c` in expressions and types, and `use` trees written out, so that a grouped import
+//! cannot hide a name. Renames (`as`) are followed to the real name; clippy knows what a name resolves to.
 
 use std::ops::Range;
 
@@ -32,7 +32,7 @@ pub(super) fn has(path: &str, wanted: &str) -> bool {
     format!("::{path}::").contains(&format!("::{wanted}::"))
 }
 
-/// The tree of a `use` item; none for the `use<'a>` of a captured lifetime.
+/// The tree of a `use` item; `None` for the `use<'a>` of a captured lifetime.
 fn import(code: &str, from: usize) -> Option<Range<usize>> {
     let tree = &code[from..from + code[from..].find(';')?];
     (!tree.trim_start().starts_with('<')).then(|| from..from + tree.len())

@@ -1,5 +1,5 @@
-//! Where a file stands: which crate it belongs to, and whether it is shipped or only tests. Rules ask here, so that an
-//! exemption means the same everywhere.
+//! Where a file belongs: to which crate, and whether it is shipped or only tests. Rules ask here, so that an exemption means
+//! the same everywhere.
 
 /// The crates that end up in the binary.
 const PRODUCT: &[&str] = &["rekindle", "rekindle-core", "rekindle-engine", "rekindle-shim"];

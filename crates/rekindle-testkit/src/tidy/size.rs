@@ -1,4 +1,4 @@
-//! How long a file and a function may be. A file that presses against the limit wants a subject split off.
+//! How long a file and a function may be. When a file reaches the limit, split off a subject.
 
 use super::{Finding, Repo, place};
 

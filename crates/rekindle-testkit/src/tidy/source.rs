@@ -1,4 +1,4 @@
-//! One Rust file, scanned just far enough for the rules: what is comment, what is literal, what is test code, where a
+//! One Rust file, scanned only far enough for the rules: what is comment, what is literal, what is test code, where a
 //! function ends. Not a parser; it has to be right about braces and words, and nothing else.
 
 use std::ops::Range;
@@ -106,7 +106,7 @@ impl Source {
         paths::all(&self.code)
     }
 
-    /// Texts, numbers' suffixes and characters, without what encloses them.
+    /// String and character literals, without their delimiters.
     pub(super) fn literals(&self) -> &[Range<usize>] {
         &self.literals
     }
@@ -153,7 +153,7 @@ pub(super) fn closing(code: &str, open: usize) -> Option<usize> {
     None
 }
 
-/// Everything after non-ASCII bytes counts as a word: identifiers may hold them, and operators never do.
+/// Non-ASCII bytes count as part of a word: identifiers may hold them, and operators never do.
 fn is_word(byte: u8) -> bool {
     byte == b'_' || byte.is_ascii_alphanumeric() || !byte.is_ascii()
 }
@@ -174,7 +174,7 @@ fn item_end(code: &str, from: usize) -> Option<usize> {
             b')' | b']' => depth = depth.checked_sub(1)?,
             b';' if depth == 0 => return Some(at + 1),
             b'{' if depth == 0 => return closing(code, at),
-            // The enclosing block closes: the attribute stood on its last expression or field.
+            // The enclosing block closes: the attribute was on its last expression or field.
             b'}' if depth == 0 => return Some(at),
             _ => {}
         }
@@ -301,7 +301,7 @@ fn string_end(bytes: &[u8], mut at: usize) -> usize {
     at.min(bytes.len())
 }
 
-/// The closing quote of a character literal; none when the quote opens a lifetime or a label.
+/// The closing quote of a character literal; `None` when the quote opens a lifetime or a label.
 fn char_end(text: &str, quote: usize) -> Option<usize> {
     let inside = &text[quote + 1..];
     if inside.starts_with('\\') {
@@ -312,7 +312,7 @@ fn char_end(text: &str, quote: usize) -> Option<usize> {
     (text.as_bytes().get(end) == Some(&b'\'')).then_some(end)
 }
 
-/// The inside of a raw string whose prefix ended at `from`, and the offset after it; none for `r#name`.
+/// The inside of a raw string whose prefix ended at `from`, and the offset after it; `None` for `r#name`.
 fn raw_string(bytes: &[u8], from: usize) -> Option<(Range<usize>, usize)> {
     let hashes = bytes[from..].iter().take_while(|byte| **byte == b'#').count();
     let start = from + hashes + 1;

@@ -1,5 +1,5 @@
-//! The repository as a tree: names of files, how they open, what no tracked file may mention, links that lead somewhere,
-//! how many packages we depend on.
+//! The repository as a tree: names of files, their opening comments, what no tracked file may mention, links that lead
+//! somewhere, how many packages we depend on.
 
 use std::collections::BTreeMap;
 
@@ -111,7 +111,7 @@ fn links(path: &str, text: &str, files: &BTreeMap<String, String>, findings: &mu
 
 /// What a line of Markdown links to: inline links, definitions, and HTML's `src` and `href`.
 fn targets(line: &str) -> Vec<String> {
-    // Odd parts stand between backticks: they are shown, not linked.
+    // Odd parts are between backticks: they are shown, not linked.
     let prose: Vec<&str> =
         line.split('`').enumerate().map(|(part, text)| if part % 2 == 0 { text } else { "code" }).collect();
     let prose = prose.concat();
@@ -128,7 +128,7 @@ fn targets(line: &str) -> Vec<String> {
     found
 }
 
-/// The tracked path that a target means; none when it leads out of the repository or to a heading of the same page.
+/// The tracked path that a target means; `None` when it leads out of the repository or to a heading of the same page.
 fn resolve(folder: &str, target: &str) -> Option<String> {
     let file = target.split(['#', '?']).next().unwrap_or_default();
     if file.is_empty() || file.contains("://") || file.starts_with("mailto:") {

@@ -1,5 +1,5 @@
-//! The agent's process and everything that can happen to the bridge, as one queue: what the agent says, what comes in as
-//! input, signals. Threads read and write, so that nobody who is slow holds up the others.
+//! The agent's process and every event that can reach the bridge, as one queue: the agent's messages, lines of input,
+//! signals. Threads do the reading and writing, so that a slow party does not hold up the others.
 
 use std::io;
 use std::process::Command;
@@ -13,26 +13,26 @@ use serde_json::Value;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// Events that wait to be taken; whoever is faster than that waits itself.
+/// Events waiting in the queue; a sender that finds it full blocks.
 const QUEUE: usize = 256;
 
-/// Longest line of the agent or of the input; a longer one is passed over.
+/// Longest line from the agent or the input; a longer one is skipped.
 const LINE_MAX_BYTES: u64 = 64 << 20;
 
-/// How long an agent may take to leave by itself once its input has ended.
+/// How long an agent may take to exit on its own once its input has ended.
 const LEAVES_WITHIN_MS: u64 = 3_000;
 
-/// How long one that was told to leave may take.
+/// How long an agent may take to exit after it was told to.
 const ENDS_WITHIN_MS: u64 = 1_500;
 
-/// Between two looks at whether it has left.
+/// Pause between two checks whether the agent has exited.
 const LOOK: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
 pub(super) enum Event {
-    /// The agent said something in the protocol.
+    /// A protocol message from the agent.
     Said(Value),
-    /// The agent printed something else.
+    /// Any other output of the agent.
     Noise(String),
     Gone,
     Prompt(String),
@@ -48,10 +48,10 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Starts the agent and listens to everybody.
+    /// Starts the agent and listens to it, to the input and to signals.
     pub(super) fn open(setup: &Setup) -> io::Result<Self> {
         let (program, arguments) = setup.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-        // Signals are listened to before there is anybody to end.
+        // Listen for signals before there is an agent to end.
         let (give, events) = sync_channel(QUEUE);
         listen(give.clone())?;
         let (mut command, from_agent) = (Command::new(program), give.clone());
@@ -66,12 +66,12 @@ impl Link {
         Ok(Self { talk, events, closed_at: 0 })
     }
 
-    /// Sends the agent a message. One that reads nothing any more is ended by whoever supervises it, not by a full queue.
+    /// Sends the agent a message. An agent that no longer reads is ended by its supervisor, not by a full queue.
     pub(super) fn send(&self, message: &Value) {
         let _not_read = self.talk.send(&message.to_string());
     }
 
-    /// What happens next; nothing when it takes too long, or can never come.
+    /// The next event; `None` when it takes too long or can never come.
     pub(super) fn next(&self, within: Option<Duration>) -> Option<Event> {
         match within {
             Some(within) => self.events.recv_timeout(within).ok(),
@@ -84,7 +84,7 @@ impl Link {
         self.closed_at = clock::boottime_ms();
     }
 
-    /// What an agent still says while it leaves; nothing once it has, or takes too long.
+    /// An event that arrives while the agent exits; `None` once it has exited or takes too long.
     pub(super) fn last_words(&mut self) -> Option<Event> {
         while clock::boottime_ms() < self.closed_at + LEAVES_WITHIN_MS {
             match self.events.recv_timeout(LOOK) {
@@ -99,7 +99,8 @@ impl Link {
         None
     }
 
-    /// Ends the agent, whatever it takes, and gives its code. What left its process group is ended by the shim.
+    /// Ends the agent by whatever means it takes and returns its exit code. Processes that left its process group are ended
+    /// by the shim.
     pub(super) fn end(&mut self) -> Option<i32> {
         if !self.ends_within(ENDS_WITHIN_MS) {
             self.talk.terminate();
@@ -114,7 +115,7 @@ impl Link {
             if clock::boottime_ms() >= until {
                 return false;
             }
-            // Taking events is also what lets an agent go that is held up by what it still has to say.
+            // Receiving events also unblocks an agent that cannot exit because its output is not read.
             let _too_late = self.events.recv_timeout(LOOK);
         }
         true

@@ -1,14 +1,14 @@
-//! What an agent is answered that asks for permission: everything is allowed with `permissions = "full"`, else only
+//! The answer to an agent that asks for permission: with `permissions = "full"` everything is allowed, otherwise only
 //! rekindle's own tools. An answer holds for one call: nothing is written into anybody's settings.
 
 use serde_json::{Value, json};
 
 use crate::mcp;
 
-/// Kinds of calls that are none of ours, whatever their title says: titles may hold an agent's own words.
+/// Kinds of calls that are never rekindle's tools, whatever their title says: titles may contain an agent's own words.
 const FOREIGN: &[&str] = &["read", "edit", "delete", "move", "search", "execute", "fetch", "switch_mode"];
 
-/// The answer, and whether it allows.
+/// The answer, and whether it allows the call.
 pub(super) fn answer(params: &Value, full: bool) -> (Value, bool) {
     let allow = full || is_own_tool(&params["toolCall"]);
     let kinds = if allow { ["allow_once", "allow_always"] } else { ["reject_once", "reject_always"] };
@@ -20,7 +20,7 @@ pub(super) fn answer(params: &Value, full: bool) -> (Value, bool) {
     }
 }
 
-/// Whether a call is one of rekindle's tools, by the ways in which programs are known to name those of an MCP server.
+/// Whether a call is one of rekindle's tools, judged by the known ways in which programs name the tools of an MCP server.
 fn is_own_tool(call: &Value) -> bool {
     let kind = call["kind"].as_str().unwrap_or("other");
     let title = call["title"].as_str().unwrap_or_default();

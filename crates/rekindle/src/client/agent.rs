@@ -1,5 +1,5 @@
-//! An agent speaking about its own attempt. Its word is never lost for want of a coordinator: a report that nobody takes
-//! is kept in the attempt's bundle and counts at the next start.
+//! An agent's reports about its own attempt. No report is lost for want of a coordinator: one that cannot be delivered is
+//! kept in the attempt's bundle and counts at the next start.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::error::{CliError, Result};
 use crate::project::{Project, STATE_DIR_VARIABLE};
 use crate::ui;
 
-/// How often a coordinator that does not answer is called before a report is kept: it may just be starting.
+/// How many times a coordinator that does not answer is called before a report is kept: it may be starting.
 const CALLS: u32 = 5;
 
 /// Pause between two such calls.
@@ -23,19 +23,19 @@ const CALL_PAUSE_MS: u32 = 100;
 /// Longest wait for an ordinary answer: one commit, on a disk that is very busy.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(60);
 
-/// Longest wait for the outcome of a claim: its checks have limits of their own, and this is above all of them.
+/// Longest wait for the outcome of a claim: checks have their own limits, and this is longer than all of them.
 const CLAIM_PATIENCE: Duration = Duration::from_secs(6 * 60 * 60);
 
-/// How long a person is waited for before the question is put again, so that a dead connection is noticed.
+/// How long to wait for a person before asking again, so that a dead connection is noticed.
 const PERSON_PATIENCE: Duration = Duration::from_secs(10 * 60);
 
-/// Shortest and longest pause before a coordinator that is away is looked for again.
+/// Shortest and longest pause before a missing coordinator is called again.
 const BACKOFF_MS: (u32, u32) = (100, 5_000);
 
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Answered(Response),
-    /// There is none; the report stands in this file.
+    /// No coordinator is running; the report is in this file.
     Kept(PathBuf),
 }
 
@@ -49,12 +49,12 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    /// The agent that this process was started by, if it was started by one.
+    /// The agent that started this process, if any.
     pub(crate) fn from_environment(project: &Project) -> Option<Self> {
         Self::told(&AttemptVariables::default(), &project.state_dir)
     }
 
-    /// The agent of an attempt, if its token is known. `state_dir` is the project's, where the attempt names none.
+    /// The agent of an attempt, if its token is known. `state_dir` is the project's, used when the attempt names none.
     pub(crate) fn told(told: &AttemptVariables, state_dir: &Path) -> Option<Self> {
         let token = told.get(TOKEN)?;
         let named = told.path(STATE_DIR_VARIABLE);
@@ -65,13 +65,13 @@ impl Agent {
         Some(Self { token, socket, bundle: told.path(BUNDLE), mcp: false })
     }
 
-    /// The same agent, speaking through its tools.
+    /// The same agent, reporting through its MCP tools.
     pub(crate) fn with_tools(mut self) -> Self {
         self.mcp = true;
         self
     }
 
-    /// What it has to be told after a compaction, asked for once. Fails when nobody answers within that time.
+    /// The notice for the agent after a compaction, requested once. Fails when no coordinator answers within `patience`.
     pub(crate) fn context(&self, patience: Duration) -> Result<String> {
         match self.socket.call(Request::Context, patience) {
             Ok(Response::Context { text }) => Ok(text),
@@ -81,8 +81,8 @@ impl Agent {
         }
     }
 
-    /// Reports, and waits for the answer. Fails when the coordinator refuses, or is away and the report cannot be kept
-    /// either.
+    /// Reports, and waits for the answer. Fails when the coordinator refuses, or when none is running and the report cannot
+    /// be kept either.
     pub(crate) fn report(&self, report: &Report) -> Result<Outcome> {
         let patience = match report {
             Report::Done { .. } => CLAIM_PATIENCE,
@@ -95,12 +95,12 @@ impl Agent {
             Err(Away::Garbled(error)) => {
                 Err(CliError::internal("cannot read the coordinator's answer").because(&error))
             }
-            // Whether a lost call was taken is unknown; saying it twice does no harm, losing it would.
+            // It is unknown whether a lost call was received; reporting twice does no harm, losing the report would.
             Err(away) => self.keep(report, &away).map(Outcome::Kept),
         }
     }
 
-    /// Gives a sign of life. Says whether somebody took it. Fails when the coordinator refuses.
+    /// Sends a heartbeat. Returns whether a coordinator took it. Fails when the coordinator refuses.
     pub(crate) fn heartbeat(&self) -> Result<bool> {
         match self.ask(&Request::Heartbeat, ANSWER_PATIENCE) {
             Ok(Response::Refused { reason }) => Err(CliError::refused(reason)),
@@ -109,7 +109,7 @@ impl Agent {
         }
     }
 
-    /// The agent's own tasks. Fails when the coordinator refuses or is away.
+    /// The agent's own tasks. Fails when the coordinator refuses or is not running.
     pub(crate) fn tasks(&self) -> Result<Vec<TaskLine>> {
         match self.ask(&Request::MyTasks, ANSWER_PATIENCE) {
             Ok(Response::Tasks { tasks }) => Ok(tasks),
@@ -119,8 +119,8 @@ impl Agent {
         }
     }
 
-    /// Asks and waits for a person, over any number of coordinators. Fails when the coordinator refuses, or whoever
-    /// reads the answer is gone.
+    /// Asks and waits for a person's answer, across any number of coordinators. Fails when the coordinator refuses, or the
+    /// reader of the answer is gone.
     pub(crate) fn ask_and_wait(&self, question: &Report) -> Result<String> {
         let asked = self.insist(|| {
             let report = question.clone();
@@ -140,7 +140,7 @@ impl Agent {
         }
     }
 
-    /// Calls until somebody answers. It ends with the agent: its limits bound the whole wait.
+    /// Calls until a coordinator answers. The wait ends with the agent: the agent's limits bound it.
     fn insist(&self, call: impl Fn() -> Result<Response, Away>) -> Result<Response> {
         let (mut pause_ms, longest_ms) = BACKOFF_MS;
         loop {
@@ -150,7 +150,7 @@ impl Agent {
                 Err(Away::Garbled(error)) => {
                     return Err(CliError::internal("cannot read the coordinator's answer").because(&error));
                 }
-                // Away, or silent for so long that the connection may be dead: asked anew.
+                // No coordinator, or silent for so long that the connection may be dead: ask again.
                 Err(Away::Nobody { .. } | Away::Lost(_) | Away::Stalled { .. }) => {}
             }
             ui::pause(pause_ms);
@@ -180,7 +180,8 @@ impl Agent {
     }
 }
 
-/// The task that an agent means: the one named, else its first. Fails when neither is there, or the name is none.
+/// The task that an agent means: the one it named, otherwise its first. Fails when there is neither, or the name is not a
+/// task id.
 pub(crate) fn task_or_own(named: Option<&str>) -> Result<TaskId> {
     let name = named.map(str::to_owned).or_else(|| variable(TASK));
     let Some(name) = name else {
@@ -189,7 +190,7 @@ pub(crate) fn task_or_own(named: Option<&str>) -> Result<TaskId> {
     TaskId::new(name.as_str()).map_err(|e| CliError::usage(format!("`{name}` is not a task id: {e}")))
 }
 
-/// An answer that does not belong to the question.
+/// The error for an answer that does not fit the question.
 pub(crate) fn unexpected(answer: &Response) -> CliError {
     CliError::internal(format!("unexpected answer from the coordinator: {answer:?}"))
 }

@@ -1,5 +1,5 @@
-//! What a process was told about the attempt it belongs to: by its environment, or by the record in the attempt's bundle,
-//! because agents' programs trim the environment of what they start. A token never stands in an argument.
+//! What a process knows about the attempt it belongs to: from its environment, or from the record in the attempt's bundle,
+//! because agents' programs trim the environment of the processes they start. A token never appears in an argument.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ pub(crate) struct AttemptVariables {
 }
 
 impl AttemptVariables {
-    /// What the bundle says, where one is named and can be read; the environment answers for the rest.
+    /// The variables that the bundle records, if one is named and can be read; the environment supplies the rest.
     pub(crate) fn of(bundle: Option<&Path>) -> Self {
         let Some(dir) = bundle else { return Self::default() };
         let spec = Bundle::open(dir).ok().flatten().and_then(|bundle| bundle.spec().ok().flatten());
@@ -25,12 +25,12 @@ impl AttemptVariables {
         Self { recorded }
     }
 
-    /// A variable that says something.
+    /// A variable's value, if it is not empty.
     pub(crate) fn get(&self, name: &str) -> Option<String> {
         self.recorded.get(name).filter(|value| !value.is_empty()).cloned().or_else(|| variable(name))
     }
 
-    /// A variable that names a place.
+    /// A variable's value as a path.
     pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
         self.get(name).map(PathBuf::from)
     }
@@ -39,12 +39,12 @@ impl AttemptVariables {
         self.get(ROLE).and_then(|name| Role::of(&name)).unwrap_or_default()
     }
 
-    /// Whether its task was tried before.
+    /// Whether this is not the task's first attempt.
     pub(crate) fn tried_before(&self) -> bool {
         self.get(NUMBER).and_then(|number| number.parse::<u32>().ok()).is_some_and(|number| number > 1)
     }
 
-    /// The tasks of the attempt by name, in order.
+    /// The names of the attempt's tasks, in order.
     pub(crate) fn tasks(&self) -> Vec<String> {
         let all = self.get(TASKS).unwrap_or_default();
         all.split(',').filter(|task| !task.is_empty()).map(str::to_owned).collect()

@@ -13,13 +13,13 @@ use rekindle_shim::socket;
 
 use super::stall::Stall;
 
-/// Time for a request to be taken: the coordinator reads at once or not at all.
+/// Time limit for sending a request: the coordinator reads at once or not at all.
 const SEND_PATIENCE: Duration = Duration::from_secs(10);
 
-/// How often the process at the other end is looked at while its answer is waited for.
+/// How often the process at the other end is checked while waiting for its answer.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// How long a coordinator may be stopped before an operator is told: a terminal's stop and go is shorter.
+/// How long a coordinator may be stopped before the operator is told: stopping and continuing it at a terminal takes less.
 const STOPPED_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Why a call was not answered.
@@ -30,18 +30,18 @@ pub(crate) enum Away {
     /// The connection broke: the call may have been taken.
     #[error("the coordinator ended before it answered")]
     Lost(#[source] io::Error),
-    /// It holds the connection and says nothing: the call may be taken yet.
+    /// The coordinator holds the connection and says nothing: it may still take the call.
     #[error("{}", stall.words())]
     Stalled {
-        /// How its process stands.
+        /// The state of its process.
         stall: Stall,
     },
-    /// The answer is not one that this version knows.
+    /// This version does not know the answer.
     #[error("cannot read the coordinator's answer; it may run another version of rekindle")]
     Garbled(#[source] serde_json::Error),
 }
 
-/// The coordinator's socket, and who is speaking.
+/// The coordinator's socket, and who is calling.
 #[derive(Clone)]
 pub(crate) struct ControlSocket {
     path: PathBuf,
@@ -65,10 +65,10 @@ impl ControlSocket {
         self
     }
 
-    /// Asks once and waits for the answer, at most that long. Fails when nobody listens, or no answer came.
+    /// Asks once and waits for the answer, at most for `patience`. Fails when nothing listens, or no answer came.
     pub(crate) fn call(&self, call: Request, patience: Duration) -> Result<Response, Away> {
         let mut stream = match connect(&self.path) {
-            // Its queue is full: it lets nobody in.
+            // Its backlog is full: it accepts no connections.
             Err(error) if is_late(&error) => return Err(Away::Stalled { stall: Stall::unnamed() }),
             other => other.map_err(|source| Away::Nobody { path: self.path.clone(), source })?,
         };
@@ -116,7 +116,7 @@ fn is_late(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
-/// Connects by way of the directory: a project's path is often longer than a socket's address may be.
+/// Connects through the directory: a project's path is often longer than a socket address may be.
 fn connect(path: &Path) -> io::Result<UnixStream> {
     match (path.parent(), path.file_name().and_then(OsStr::to_str)) {
         (Some(dir), Some(name)) => socket::connect(dir, name),

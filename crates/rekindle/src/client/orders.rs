@@ -1,4 +1,4 @@
-//! An operator's orders: through the control socket when a coordinator lives, else decided and written right here.
+//! An operator's orders: sent through the control socket when a coordinator is running, otherwise decided and written here.
 
 use std::path::Path;
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub(crate) enum Taken {
     Now,
     /// Nothing changed: it was already done.
     Already,
-    /// It is acted on after a moment; until then it can be taken back by this number.
+    /// It is acted on after a short delay; until then it can be undone by this number.
     Placed(u64),
     /// A pause, and no coordinator is running to stop agents: the caller has to do it.
     NobodyThere,
@@ -49,7 +49,7 @@ pub(crate) fn give(project: &Project, order: &Order) -> Result<Taken> {
         return lost::answer(&dir, text).map(|()| Taken::Now);
     }
     let socket = ControlSocket::of_state_dir(dir.path());
-    // Whether a call may have been taken whose answer was lost.
+    // Whether an earlier call, whose answer was lost, may have been taken.
     let mut unsure = false;
     for _ in 0..CALLS {
         let Some(owner) = dir.owner()? else {
@@ -80,20 +80,21 @@ pub(crate) fn give(project: &Project, order: &Order) -> Result<Taken> {
     Err(if unsure { doubtful(error) } else { error })
 }
 
-/// The first answer was lost, and the order given again was refused: perhaps because the first one was taken.
+/// The error when the first answer was lost and the repeated order was refused: perhaps because the first one was taken.
 fn doubtful(error: CliError) -> CliError {
     let message =
         format!("the order may have been accepted: its first answer was lost, and sending it again failed: {error}");
     CliError { message, ..error }.hint("check the run: rekindle status")
 }
 
-/// The order lies with a coordinator that says nothing. It may still be taken; giving it again does no harm.
+/// The error when a coordinator received the order and does not answer. It may still take the order; giving it again does no
+/// harm.
 fn stalled(stall: &Stall) -> CliError {
     CliError::internal(format!("{}; the order was not confirmed", stall.words())).hint(stall.hint())
 }
 
-/// Refuses an agent of a run that wants to coordinate or watch it: it would wait for itself, or become its own supervisor.
-/// Fails when the caller is an agent of this very state directory.
+/// Refuses an agent of a run that wants to coordinate or watch that run: it would wait for itself, or become its own
+/// supervisor. Fails when the caller is an agent of this state directory.
 pub(crate) fn refuse_own_agent(project: &Project) -> Result<()> {
     let own = variable(TOKEN).and(variable(SOCKET)).is_some_and(|socket| {
         let dir = Path::new(&socket).parent().map(Path::to_owned);

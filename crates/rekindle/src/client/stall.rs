@@ -1,4 +1,5 @@
-//! How a coordinator stands that holds its connection and does not answer: its process, the state of it, and what to type.
+//! The state of a coordinator that holds its connection and does not answer: its process, what that process is doing, and
+//! what to type.
 
 use std::os::unix::net::UnixStream;
 
@@ -17,12 +18,12 @@ impl Stall {
         Self { pid, state: pid.and_then(state_of) }
     }
 
-    /// A process that let nobody in.
+    /// A process that accepted no connection.
     pub(crate) fn unnamed() -> Self {
         Self { pid: None, state: None }
     }
 
-    /// The same, of a process that is known from elsewhere.
+    /// The same, with a process id known from elsewhere if this has none.
     pub(crate) fn or_of(self, pid: Option<u32>) -> Self {
         match (self.pid, pid) {
             (None, Some(pid)) => Self { pid: Some(pid), state: state_of(pid) },
@@ -30,12 +31,12 @@ impl Stall {
         }
     }
 
-    /// Whether somebody has stopped it, or a debugger holds it.
+    /// Whether the process is stopped, or held by a debugger.
     pub(crate) fn is_stopped(&self) -> bool {
         matches!(self.state, Some('T' | 't'))
     }
 
-    /// How it stands, in words.
+    /// The state of the process, in words.
     pub(crate) fn words(&self) -> String {
         let who = self.pid.map_or_else(|| "the coordinator".to_owned(), |pid| format!("the coordinator (pid {pid})"));
         match self.state {
@@ -58,7 +59,7 @@ impl Stall {
     }
 }
 
-/// The state letter of a process: it stands behind the program's name, which may hold anything.
+/// The state letter of a process: it comes after the program's name, which may contain anything.
 fn state_of(pid: u32) -> Option<char> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(')')?.1.trim_start().chars().next()

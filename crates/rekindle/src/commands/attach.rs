@@ -1,8 +1,8 @@
-//! `rekindle attach`: a task's own session in the person's hands, and given back when their program ends.
+//! `rekindle attach`: hands a task's own session to a person, and gives the task back when their program ends.
 //!
-//! Two processes. The inner one takes the hold in its own name, waits until the agent is gone and becomes the program: whoever
-//! watches that process knows exactly how long the person has the task, whatever is killed. The outer one waits for it and says what
-//! became of the task.
+//! There are two processes. The inner one takes the hold in its own name, waits until the agent is gone and becomes the
+//! program: watching that process shows exactly how long the person has the task, whatever is killed. The outer one waits
+//! for it and reports what became of the task.
 
 mod inner;
 
@@ -37,16 +37,16 @@ pub(crate) struct AttachArgs {
     task: String,
 }
 
-/// How long a coordinator may take to see that the person has left, and git to see what changed.
+/// How long the coordinator may take to notice that the person has left, and git to find what changed.
 const LOOKS: u32 = 300;
 
-/// Between two looks.
+/// Pause between two checks.
 const LOOK_MS: u32 = 100;
 
-/// Lines of what changed that are shown.
+/// How many lines of the changes are shown.
 const SHOWN: usize = 10;
 
-/// Opens it and waits for its end.
+/// Opens the session and waits for it to end.
 pub(crate) fn run(args: &AttachArgs, context: &Context) -> Result<Exit> {
     refuse_own_agent(&context.project)?;
     let task = task_id(&args.task)?;
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &AttachArgs, context: &Context) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// Sees to it that the task is given back, by the coordinator or else right here, and says what became of it.
+/// Makes sure that the task is given back, by the coordinator or otherwise here, and says what became of it.
 fn give_back(context: &Context, task: &rekindle_core::ids::TaskId, by: &PersonProcess, opened: bool) -> Result<()> {
     let dir = StateDir::open(&context.project.state_dir)?;
     for _ in 0..LOOKS {
@@ -94,7 +94,7 @@ fn give_back(context: &Context, task: &rekindle_core::ids::TaskId, by: &PersonPr
     Ok(())
 }
 
-/// Says what changed, by the newest `detached` of the task.
+/// Prints what changed, from the task's newest `detached` event.
 fn say(context: &Context, task: &rekindle_core::ids::TaskId) -> Result<()> {
     let view = context.view()?;
     let run = view.the_run()?;

@@ -1,5 +1,5 @@
-//! `rekindle chaos`: faults on purpose, in a sandbox copy of the project, and a verdict on every promise. It owns the order of things:
-//! which faults, how long, what is kept. A run is `round`'s business, what is made of it `verdict`'s.
+//! `rekindle chaos`: injects faults on purpose, in a sandbox copy of the project, and gives a verdict on every promise. This
+//! file decides which faults, how long, and what is kept. `round` does a run, `verdict` judges it.
 
 pub(crate) mod agent;
 mod fault;
@@ -37,11 +37,11 @@ use sandbox::Sandbox;
 /// The hidden subcommand of a run in a namespace of its own.
 pub(crate) const ROUND_COMMAND: &str = "__chaos-round";
 
-/// What such a run is to be, and what became of it, as files of its directory.
+/// The files in its directory that say what such a run is to be, and what became of it.
 const SPEC: &str = "spec.json";
 const OUTCOME: &str = "outcome.json";
 
-/// The time that is left for the last run to be cleaned up.
+/// Time reserved for cleaning up the last run.
 const CLEAN_UP_MS: u64 = 1_000;
 
 /// Inject faults into sandboxed runs of your plan and check every promise that rekindle makes
@@ -86,7 +86,7 @@ pub(crate) struct ChaosArgs {
     plant: bool,
 }
 
-/// What all runs were and what became of them.
+/// The settings and outcomes of all runs.
 struct Summary<'a> {
     plan: &'a str,
     tasks: usize,
@@ -95,7 +95,7 @@ struct Summary<'a> {
     outcomes: Vec<Outcome>,
 }
 
-/// Runs it. Fails when the plan, the configuration or the sandbox do not allow it.
+/// Runs the faults. Fails when the plan, the configuration or the sandbox do not allow it.
 pub(crate) fn run(args: &ChaosArgs, context: &Context) -> Result<Exit> {
     if args.list {
         return show::list(context);
@@ -125,7 +125,7 @@ pub(crate) fn run(args: &ChaosArgs, context: &Context) -> Result<Exit> {
         let outcome = one(&Spec { budget_ms: left_ms, ..spec }, &sandbox, &config, plan, &stop)?;
         show::outcome(context, &outcome, args.json);
         if !args.keep && !outcome.is_broken() {
-            // What cannot be removed goes with the sandbox.
+            // What cannot be removed now is removed with the sandbox.
             let _ = std::fs::remove_dir_all(&outcome.dir);
         }
         told.outcomes.push(outcome);
@@ -139,7 +139,8 @@ pub(crate) fn run(args: &ChaosArgs, context: &Context) -> Result<Exit> {
     }
 }
 
-/// The user's configuration, as far as it is about the order of work; agents are looked for only where they are to work.
+/// The user's configuration, as far as it concerns the order of work; agents' programs are checked only when real agents are
+/// to work.
 fn configuration(args: &ChaosArgs, context: &Context, plan: &Plan) -> Result<Config> {
     let shown = args.plan.display().to_string();
     let file = context.project.config.as_deref();
@@ -174,7 +175,7 @@ fn specs(args: &ChaosArgs, base: &Path, tasks: &[String], random: &mut Random) -
     specs
 }
 
-/// One run, in this process or in one that has a namespace of its own.
+/// Does one run, in this process or in one that has its own namespace.
 fn one(spec: &Spec, sandbox: &Sandbox, config: &Config, plan: &Plan, stop: &AtomicBool) -> Result<Outcome> {
     let failed = |error: std::io::Error| CliError::internal("cannot make the sandbox").because(&error);
     if spec.budget_ms <= CLEAN_UP_MS || stop.load(Ordering::Relaxed) {
@@ -200,7 +201,7 @@ fn one(spec: &Spec, sandbox: &Sandbox, config: &Config, plan: &Plan, stop: &Atom
     apart(&spec)
 }
 
-/// A run in a namespace of its own, in which limits and disks can be had that nobody else has.
+/// Does a run in a namespace of its own, where limits and disks can be changed without affecting anything else.
 fn apart(spec: &Spec) -> Result<Outcome> {
     let failed = |error: std::io::Error| CliError::internal("cannot start a run of the sandbox").because(&error);
     let own = std::env::current_exe().map_err(failed)?;
@@ -221,7 +222,7 @@ fn apart(spec: &Spec) -> Result<Outcome> {
     }
 }
 
-/// The run of a directory, in the namespace that this process has.
+/// Does the run of a directory, in this process's namespace.
 pub(crate) fn round_main(dir: &Path) -> ExitCode {
     let played = || -> Result<()> {
         let failed = |error: std::io::Error| CliError::internal("the sandbox failed").because(&error);

@@ -1,4 +1,4 @@
-//! `rekindle checkpoint`: an agent says where it stands, for itself after a compaction or for its replacement.
+//! `rekindle checkpoint`: an agent reports its progress, for itself after a compaction or for its replacement.
 
 use clap::Args;
 use rekindle_core::report::{Checkpoint, Report};

@@ -1,5 +1,5 @@
-//! `rekindle clean`: removes what runs that are over have left. What may go is decided by `core::retention`, removing is the
-//! engine's; here it is asked for and told.
+//! `rekindle clean`: removes what finished runs have left. `core::retention` decides what may be removed, and the engine
+//! removes it; this file asks for it and reports it.
 
 mod show;
 
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &CleanArgs, context: &Context) -> Result<Exit> {
     Ok(if report.refused.is_empty() { Exit::Success } else { Exit::Failure })
 }
 
-/// What is kept, by the arguments and the configuration.
+/// What is kept, according to the arguments and the configuration.
 fn rules(args: &CleanArgs, context: &Context) -> Result<Rules> {
     if args.all {
         return Ok(Rules { older_than_ms: 0, keep_runs: 0, max_bytes: None });
@@ -84,7 +84,7 @@ fn rules(args: &CleanArgs, context: &Context) -> Result<Rules> {
     Ok(Config::load(&sources.with_environment())?.retention())
 }
 
-/// The runs whose work is given up, by their whole ids.
+/// The full ids of the runs whose work is given up.
 fn discarded(args: &CleanArgs, project: &Project) -> Result<BTreeSet<String>> {
     if args.discard.is_empty() {
         return Ok(BTreeSet::new());
@@ -93,7 +93,7 @@ fn discarded(args: &CleanArgs, project: &Project) -> Result<BTreeSet<String>> {
     args.discard.iter().map(|name| Ok(view.run_named(name)?.row.id)).collect()
 }
 
-/// Looks and decides; changes nothing.
+/// Surveys and decides; changes nothing.
 fn looked(dir: &StateDir, place: &Place, rules: &Rules, discard: &BTreeSet<String>) -> Result<(Survey, Plan)> {
     let driven = dir.owner()?.is_some();
     let survey = match dir.database().try_exists() {
@@ -148,7 +148,7 @@ fn carry_out(
     Ok((report, plan))
 }
 
-/// Opens the store alone. Where the disk has no room even for that, copies that belong to no run make some.
+/// Opens the store exclusively. If the disk has no space even for that, removing copies that belong to no run makes some.
 fn open_alone(dir: &StateDir, rules: &Rules) -> std::result::Result<Alone, offline::Error> {
     match Alone::open(dir) {
         Err(offline::Error::StateDir(held @ state_dir::Error::Held { .. })) => Err(held.into()),
@@ -160,7 +160,7 @@ fn open_alone(dir: &StateDir, rules: &Rules) -> std::result::Result<Alone, offli
     }
 }
 
-/// Beside a coordinator: it writes the record and removes the lines.
+/// Cleans while a coordinator is running: the coordinator writes the record and removes the lines.
 fn beside(
     dir: &StateDir,
     place: &Place,

@@ -1,5 +1,5 @@
-//! `rekindle __context`: what an agent has to be told after its context was compacted, in the form that its program's
-//! hooks take. Whatever goes wrong, it prints nothing, ends with 0 and in time: a hook must never break an agent.
+//! `rekindle __context`: the notice for an agent after its context was compacted, in the form that its program's hooks
+//! expect. Whatever goes wrong, it prints nothing and exits with 0 in time: a hook must never break an agent.
 
 mod steady;
 
@@ -18,13 +18,13 @@ use crate::project::Project;
 /// The hidden subcommand.
 pub(crate) const COMMAND: &str = "__context";
 
-/// What an agent's program waits for a hook at most, as far as we ask for it.
+/// The longest that an agent's program waits for a hook, as far as we configure it.
 const BOUND: Duration = Duration::from_secs(12);
 
-/// How long a coordinator is waited for before the text of the launch is taken.
+/// How long to wait for a coordinator before the text written at the launch is used.
 const COORDINATOR_PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long the hook's input is waited for; it is there at once where there is one.
+/// How long to wait for the hook's input; if there is any, it is there at once.
 const INPUT_PATIENCE: Duration = Duration::from_millis(500);
 
 /// Longest input of a hook: a tool's result may be part of it.
@@ -33,26 +33,26 @@ const INPUT_MAX_BYTES: u64 = 16 << 20;
 /// Longest text of the launch; a longer file is not ours.
 const FILE_MAX_BYTES: u64 = 64 << 10;
 
-/// Where the adapter's files lie in a bundle, and the text written at the launch among them.
+/// The directory of the adapter's files in a bundle; the text written at the launch is one of them.
 const OWN_DIR: &str = agents::OWN_DIR;
 
 /// The text written at the launch.
 const FILE: &str = agents::CONTEXT_FILE;
 
-/// The form that is asked for.
+/// The requested output form.
 enum Format {
     /// What the hook of a kind of agent prints.
     Hook(Kind),
-    /// Just the text, the same until another compaction.
+    /// The plain text, unchanged until the next compaction.
     Plain {
-        /// What tells the compaction from others.
+        /// Identifies the compaction.
         since: String,
     },
 }
 
-/// A text, by where it comes from.
+/// A text, by its source.
 pub(crate) enum Text {
-    /// The coordinator said it.
+    /// From the coordinator.
     Asked(String),
     /// It was written at the launch.
     OfLaunch(String),
@@ -112,7 +112,7 @@ fn output(format: Format, bundle: &Path) -> Option<String> {
         }
         Format::Hook(adapter) => {
             let asked = hook_input().unwrap_or_default();
-            // The coordinator is not troubled where there is nothing to tell: some hooks fire before every request.
+            // Do not bother the coordinator when there is nothing to say: some hooks fire before every request.
             adapter.hook_answer(&asked, "")?;
             let text = match adapter.hook_compaction(&asked) {
                 Some(since) => steady::of(bundle, &since, || text(bundle))?,
@@ -123,7 +123,7 @@ fn output(format: Format, bundle: &Path) -> Option<String> {
     }
 }
 
-/// What the coordinator says; without one, what was written at the launch.
+/// The coordinator's text; without a coordinator, the text written at the launch.
 fn text(bundle: &Path) -> Option<Text> {
     let told = AttemptVariables::of(Some(bundle));
     let place = Project::find(None).map_or_else(|_| bundle.to_owned(), |project| project.state_dir);
@@ -139,7 +139,7 @@ fn read_bounded(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// What the program says about its hook, if it says it in time.
+/// What the program passes to its hook, if it arrives in time.
 fn hook_input() -> Option<String> {
     let (give, take) = sync_channel(1);
     let work = move || {

@@ -1,5 +1,5 @@
-//! `rekindle demo`: a small plan with agents that crash, hang and lie, and a coordinator that is killed half way. All of it
-//! is real: real processes, a real SIGKILL, the real log, which is read at the end to prove what was promised.
+//! `rekindle demo`: a small plan with agents that crash, hang and lie, and a coordinator that is killed halfway. All of it
+//! is real: real processes, a real SIGKILL, and the real log, which is read at the end to prove what was promised.
 
 pub(crate) mod agent;
 mod proof;
@@ -17,13 +17,13 @@ use crate::project::Project;
 use crate::ui;
 use crate::view::View;
 
-/// Between two looks at the run.
+/// Pause between two polls of the run.
 const LOOK_MS: u32 = 50;
 
-/// Looks before the demonstration gives up: a very slow machine still gets there.
+/// Polls before the demonstration gives up: enough for a very slow machine.
 const LOOKS: u32 = 2_400;
 
-/// How long nobody coordinates, so that everybody can see agents work alone.
+/// How long no coordinator runs, so that people can see agents work alone.
 const ALONE_MS: u32 = 1_500;
 
 /// How long the last lines of the first coordinator may take to appear.
@@ -45,7 +45,7 @@ pub(crate) struct DemoArgs {
     keep: bool,
 }
 
-/// Shows it. Fails when something that the demonstration promises did not happen.
+/// Runs the demonstration. Fails when something that it promises did not happen.
 pub(crate) fn run(args: &DemoArgs, context: &Context) -> Result<Exit> {
     let failed = |error: std::io::Error| CliError::internal("cannot set up the demo").because(&error);
     let holder = tempfile::Builder::new().prefix("rekindle-demo-").tempdir().map_err(failed)?;
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &DemoArgs, context: &Context) -> Result<Exit> {
     context.ui.say("then the coordinator itself is killed with SIGKILL while an agent is running.\n");
     let mut first = start(&dir).map_err(failed)?;
     let victim = wait_for_victim(context, &project, &mut first)?;
-    // What has just happened is shown before its coordinator dies.
+    // Show what has happened before the coordinator dies.
     ui::pause(SHOW_MS);
     kill_coordinator(&mut first).map_err(failed)?;
     context.ui.say(&format!("\n>>> kill -9 {}: the coordinator is gone. Agent {victim} does not notice:", first.id()));
@@ -94,7 +94,7 @@ fn write_project(dir: &Path) -> std::io::Result<()> {
     rekindle_shim::atomic::save(dir, "plan.md", PLAN.as_bytes())
 }
 
-/// `rekindle run plan.md`, as anybody would type it.
+/// `rekindle run plan.md`, as a user would type it.
 fn start(dir: &Path) -> std::io::Result<Child> {
     let mut command = Command::new(std::env::current_exe()?);
     // A run inside a run must not take the outer one's place.
@@ -105,7 +105,7 @@ fn start(dir: &Path) -> std::io::Result<Child> {
     command.args(["run", "plan.md"]).current_dir(dir).spawn()
 }
 
-/// Waits until the crash is behind and the long task's agent is running, and returns that agent's process.
+/// Waits until the crash has happened and the long task's agent is running, and returns that agent's process id.
 fn wait_for_victim(context: &Context, project: &Project, coordinator: &mut Child) -> Result<u32> {
     for _ in 0..LOOKS {
         if let Some(pid) = long_runner(project) {
@@ -131,7 +131,7 @@ fn long_runner(project: &Project) -> Option<u32> {
     if crashed && timed_out { long.pid } else { None }
 }
 
-/// Kills our own child, which is not yet waited for: its number cannot be anybody else's.
+/// Kills our own child, which is not yet waited for: its process id cannot have been reused.
 fn kill_coordinator(child: &mut Child) -> std::io::Result<()> {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     if let Some(pid) = pid {

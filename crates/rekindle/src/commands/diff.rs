@@ -8,7 +8,7 @@ use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::ui::{Tone, harmless};
 
-/// Most of a patch that is printed: what a pager still holds.
+/// Longest patch that is printed: what a pager can still hold.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 
 /// Show what the run changed, or what one task changed
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &DiffArgs, context: &Context) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// The patch as it is for a program, made harmless for a terminal.
+/// Prints the patch unchanged for a program, and made harmless for a terminal.
 fn print(context: &Context, patch: &str) -> Result<()> {
     let (ui, paint) = (&context.ui, context.ui.paint());
     if !ui.prints_to_terminal() {

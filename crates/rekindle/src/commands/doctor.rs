@@ -35,7 +35,7 @@ pub(crate) struct DoctorArgs {
     alerts: bool,
 }
 
-/// How one thing was found.
+/// The result of one check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Verdict {
@@ -56,7 +56,7 @@ impl Verdict {
     }
 }
 
-/// One thing that was looked at.
+/// One thing that was checked.
 #[derive(Debug, Serialize)]
 pub(crate) struct Finding {
     pub name: String,
@@ -123,7 +123,7 @@ pub(crate) fn run(args: &DoctorArgs, context: &Context) -> Result<Exit> {
     Ok(if trouble { Exit::Failure } else { Exit::Success })
 }
 
-/// All agents, and the MCP server where one of them is given it.
+/// Checks all agents, and the MCP server if one of them gets it.
 fn look_at_agents(config: &Config, context: &Context, tries: bool) -> (Vec<agents::AgentJson>, Vec<Finding>) {
     if config.agents.is_empty() {
         return (Vec::new(), Vec::new());
@@ -159,7 +159,7 @@ fn settings(config: &Config) -> Vec<SettingJson> {
     settings.collect()
 }
 
-/// A setting's value as it is shown. A webhook's path is as good as a password: only its host is.
+/// A setting's value as it is shown. A webhook's path is as good as a password, so only its host is shown.
 fn shown_value(name: &str, value: &Value) -> String {
     match value {
         Value::Text(url) if name == "notify.webhook" && !url.is_empty() => match webhook::check(url) {

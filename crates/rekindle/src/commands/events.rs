@@ -17,13 +17,13 @@ use crate::story;
 use crate::ui::{Tone, clock_time, one_line, zone_line};
 use crate::view::View;
 
-/// Pause between two looks at the log while following: short enough to feel live, rare enough to cost nothing.
+/// Pause between two reads of the log while following: short enough to feel live, rare enough to cost nothing.
 const LOOK_MS: u32 = 200;
 
-/// Kinds that an error names.
+/// Most kinds that an error suggests.
 const NEAR_MAX: usize = 6;
 
-/// Shortest part of a kind that others are found by.
+/// Shortest word of a kind that is used to find similar kinds.
 const NEAR_MIN_CHARS: usize = 4;
 
 /// Show all events of the run
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &EventsArgs, context: &Context) -> Result<Exit> {
     let kinds: BTreeSet<&str> = args.kinds.iter().map(String::as_str).collect();
     let mut seq = 0;
     loop {
-        // Looked at before the log: what is written after this is read in the next round.
+        // Checked before the log is read: what is written after this is read in the next round.
         let quiet = view.is_quiet()?;
         let before = seq;
         seq = view.chosen(args.run.as_deref())?.events(seq, |event| {
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &EventsArgs, context: &Context) -> Result<Exit> {
     }
 }
 
-/// Refuses kinds that no event has, and names those that come near.
+/// Refuses kinds that no event has, and suggests similar ones.
 fn known(wanted: &[String], view: &View) -> Result<()> {
     let mut names = name::names();
     // A log may have kinds of another version.
@@ -96,7 +96,7 @@ fn known(wanted: &[String], view: &View) -> Result<()> {
     Err(CliError::usage(format!("there is no kind of event `{kind}`")).hint(hint))
 }
 
-/// Names that a word was probably meant to be: the nearest by spelling first, then those that share a word with it.
+/// Names that were probably meant: the nearest by spelling first, then those that share a word with it.
 fn near<'a>(kind: &str, names: &'a [String]) -> Vec<&'a str> {
     let nearest = nearest(kind, names.iter().map(String::as_str));
     let words: Vec<&str> = kind.split(['_', '-', ' ']).filter(|word| word.len() >= NEAR_MIN_CHARS).collect();

@@ -1,5 +1,5 @@
-//! `rekindle guard`: recovery for a session that a person leads. It routes to its own commands and says where they work; what is
-//! written where is the engine's business.
+//! `rekindle guard`: recovery for a session that a person leads. It routes to its subcommands and determines the place they
+//! work on; the engine decides what is written where.
 
 mod install;
 mod recover;
@@ -71,7 +71,7 @@ fn example() -> &'static str {
 }
 
 impl Chosen {
-    /// Those that were named; nothing when none was.
+    /// The programs that were named; `None` when none was.
     fn named(&self) -> Option<Vec<&'static dyn HookInstaller>> {
         let named = KINDS.hook_installers().filter(|program| self.cli.iter().any(|kind| kind == program.kind()));
         (!self.cli.is_empty()).then(|| named.collect())
@@ -111,8 +111,8 @@ impl Here {
     }
 }
 
-/// The path that still leads to this program after an update: the one on `PATH`, if it leads here, since package managers
-/// keep each version in a folder of its own.
+/// A path to this program that survives an update: the one on `PATH`, if it leads here, because package managers keep each
+/// version in a folder of its own.
 fn lasting(own: &Path, root: &Path) -> PathBuf {
     let found = find("rekindle", root).filter(|found| found.is_absolute());
     let same = |found: &PathBuf| found.canonicalize().ok() == own.canonicalize().ok();
@@ -129,7 +129,7 @@ pub(crate) fn installed(kinds: Kinds, root: &Path) -> Vec<&'static dyn HookInsta
     kinds.hook_installers().filter(there).collect()
 }
 
-/// A path as people see it: below the project where it lies there.
+/// A path as it is shown: relative to the project if it is inside.
 fn shown(path: &Path, root: &Path) -> String {
     path.strip_prefix(root).unwrap_or(path).display().to_string()
 }

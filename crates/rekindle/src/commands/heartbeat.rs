@@ -1,4 +1,4 @@
-//! `rekindle heartbeat`: an agent's sign of life during long quiet work.
+//! `rekindle heartbeat`: an agent shows that it is alive during long quiet work.
 
 use clap::Args;
 

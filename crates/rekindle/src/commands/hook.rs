@@ -1,5 +1,6 @@
-//! `rekindle hook`: what a guarded program calls when something happens in a session. It reads one event, keeps it, and prints what
-//! the session has to be told. Whatever goes wrong, it ends with 0 and a line in guard's own log: a hook must never break anything.
+//! `rekindle hook`: what a guarded program calls when something happens in a session. It reads one event, records it, and
+//! prints what the session has to be told. Whatever goes wrong, it exits with 0 and writes a line to guard's own log: a hook
+//! must never break anything.
 
 use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
@@ -21,10 +22,10 @@ pub(crate) const COMMAND: &str = "hook";
 /// Longest event that is read: a tool's result may be part of it.
 const INPUT_MAX_BYTES: u64 = 64 << 20;
 
-/// Largest log; a larger one begins anew.
+/// Largest log; a larger one is started anew.
 const LOG_MAX_BYTES: u64 = 1 << 20;
 
-/// Set in every agent that rekindle runs itself: it knows of those already.
+/// Set for every agent that rekindle itself runs: rekindle knows about those already.
 const TOKEN_VARIABLE: &str = "REKINDLE_TOKEN";
 
 /// Record one hook event of a guarded session (called by the installed hooks)
@@ -44,7 +45,7 @@ pub(crate) fn run(args: &HookArgs, _context: &Context) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// Hears one event.
+/// Handles one event.
 pub(crate) fn main(cli: Option<&str>) -> ExitCode {
     let var = |name: &str| std::env::var(name).ok();
     if std::env::var_os(TOKEN_VARIABLE).is_some() {
@@ -82,7 +83,7 @@ fn take_event(
     hook::run(program, heard, &places, var, &mut out).map_err(|error| format!("{name} of {cli} was not kept: {error}"))
 }
 
-/// Where the things of a session in `dir` are.
+/// The directories for a session in `dir`.
 pub(crate) fn places(dir: &Path, var: &dyn Fn(&str) -> Option<String>) -> Option<Places> {
     let given = var(STATE_DIR_VARIABLE).filter(|dir| !dir.is_empty()).map(PathBuf::from);
     let project = Project::from(dir, given.as_deref());
@@ -91,7 +92,7 @@ pub(crate) fn places(dir: &Path, var: &dyn Fn(&str) -> Option<String>) -> Option
     Some(Places { guard_dir, state_dir: project.state_dir })
 }
 
-/// One line in guard's own log; where that fails too, nothing.
+/// Writes one line to guard's own log; if that fails too, nothing happens.
 fn log(dir: Option<&Path>, problem: &str) {
     let Some(dir) = dir else { return };
     let now = rekindle_core::time::Time(i64::try_from(rekindle_shim::clock::wall_ms()).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! `rekindle init`: a configuration and a plan that work as they are, to be changed into one's own.
+//! `rekindle init`: a configuration and a plan that work as they are, as a starting point for the user's own.
 
 mod found;
 mod needs;
@@ -20,7 +20,7 @@ use found::ProjectFacts;
 /// The configuration; `{agents}`, `{agent}` and `{worktree}` are replaced.
 const CONFIG: &str = include_str!("init/rekindle.toml");
 
-/// The agent's table where no program was found or one is given; `{command}` is replaced.
+/// The agent's table if no program was found or a command is given; `{command}` is replaced.
 const COMMAND: &str = r#"# An agent is any program. It gets its prompt on standard input and in the file $REKINDLE_PROMPT_FILE, works in this
 # directory, and reports with `rekindle task done TASK`. Add as many as you like and choose one per task with `cli: NAME`.
 [agents.default]
@@ -53,7 +53,7 @@ pub(crate) struct InitArgs {
     agent_command: Vec<String>,
 }
 
-/// Writes what is missing.
+/// Writes the missing files.
 pub(crate) fn run(args: &InitArgs, context: &Context) -> Result<Exit> {
     let root = &context.project.root;
     let found = match args.agent_command.is_empty() {
@@ -102,7 +102,7 @@ fn tell(found: &[ProjectFacts], context: &Context) {
     }
 }
 
-/// Writes a file that is not there yet. Whoever else makes it at the same moment wins.
+/// Writes a file that does not exist yet. If another process creates it at the same moment, that one wins.
 fn write_new(path: &Path, text: &str, context: &Context) -> Result<bool> {
     let shown = path.display();
     let file = OpenOptions::new().write(true).create_new(true).open(path);

@@ -1,5 +1,5 @@
-//! `rekindle land`: the result of a run comes into a branch of the person's own, proven anew where that branch has moved; or it is
-//! published as a pull request, which is followed until it is merged.
+//! `rekindle land`: brings the result of a run into the person's own branch, proven again if that branch has moved; or
+//! publishes it as a pull request, which is followed until it is merged.
 
 mod body;
 mod points;
@@ -25,13 +25,13 @@ use crate::exit_code::Exit;
 use crate::pinned;
 use crate::ui::{Tone, elapsed, one_line, pause, short_commit};
 
-/// Tries to get the branch before somebody else moves it again.
+/// How often to try to update the branch before somebody else moves it again.
 const TRIES: u32 = 5;
 
-/// The first pause after trouble at the forge that passes.
+/// The first pause after a temporary problem at the forge.
 const PAUSE_MS: u32 = 500;
 
-/// Files that are named in a conflict.
+/// How many files of a conflict are named.
 const FILES_SHOWN: usize = 20;
 
 /// Take the result of the run into your branch
@@ -85,7 +85,7 @@ struct LandedJson<'a> {
     already: bool,
     /// Checks that were run on the merged files.
     checks: usize,
-    /// The commit that took it back since.
+    /// The commit that has reverted it since.
     #[serde(skip_serializing_if = "Option::is_none")]
     reverted_by: Option<String>,
 }
@@ -146,7 +146,7 @@ fn land(args: &LandArgs, context: &Context) -> Result<Exit> {
         context.ui.say("an earlier landing was cut short: the files of your checkout are whole again");
     }
     let (form, word) = args.form();
-    // What was landed as other commits before: the rest is landed from there.
+    // If part of the result was landed as other commits before, land the rest from there.
     let before = run.landed.as_ref().filter(|landed| landed.into == into && landed.form != "merge");
     let since = before.map(|landed| landed.tip.as_str());
     let message =
@@ -200,7 +200,7 @@ fn incomplete() -> CliError {
     CliError::refused(message).code("incomplete").hint("take all of it: rekindle land --squash, or --merge")
 }
 
-/// The branch has all of it, and nothing was ever to be landed.
+/// Reports that the branch already has everything and there was nothing to land.
 fn nothing(args: &LandArgs, context: &Context, work: &Work, into: &str, form: &'static str) -> Result<Exit> {
     let commit = &work.repo().branch_commit(into)?;
     let nothing = LandedJson { into, commit, form, already: true, checks: 0, reverted_by: None };
@@ -238,7 +238,7 @@ fn conflict(into: &str, branch: &str, files: &[String]) -> CliError {
     error.code("conflict").hint(format!("nothing was changed; merge it by hand: git merge {branch}"))
 }
 
-/// A landing that failed: what is left of it, and what to type.
+/// The error for a failed landing: what is left of it, and what to type.
 fn not_landed(work: &Work, error: git::Error) -> CliError {
     let again = match error {
         git::Error::HalfWritten { .. } => {
@@ -251,7 +251,7 @@ fn not_landed(work: &Work, error: git::Error) -> CliError {
     CliError::from(error).hint(again)
 }
 
-/// The branch of the person's own that it comes into.
+/// The person's own branch that the result goes into.
 fn target(args: &LandArgs, repo: &Repo, branch: &str) -> Result<String> {
     let into = match &args.into {
         Some(into) => into.clone(),
@@ -266,7 +266,7 @@ fn target(args: &LandArgs, repo: &Repo, branch: &str) -> Result<String> {
     Ok(into)
 }
 
-/// Opens the pull request or brings it up to date, and follows it where that is wanted.
+/// Opens or updates the pull request, and follows it if that is wanted.
 fn published(args: &LandArgs, context: &Context, state: &State) -> Result<Exit> {
     if !args.partial && !args.watch {
         whole(state)?;
@@ -291,7 +291,7 @@ fn published(args: &LandArgs, context: &Context, state: &State) -> Result<Exit> 
     }
 }
 
-/// Opens it, through trouble that passes.
+/// Opens the pull request, retrying after temporary problems.
 fn open(context: &Context, into: Option<&str>, state: &State) -> Result<KnownPullRequest> {
     let mut pause_ms = PAUSE_MS;
     let mut last = String::new();
@@ -328,7 +328,7 @@ fn told_of(args: &LandArgs, context: &Context, known: &KnownPullRequest) -> Resu
     context.ui.line(&context.ui.paint().tone(tone, &one_line(&known.words())))
 }
 
-/// Runs every check on what is to be landed; one that fails ends it. Returns how many.
+/// Runs every check on what is to be landed; the first failure ends it. Returns the number of checks.
 fn proven_anew(context: &Context, state: &State, work: &Work, ready: &Ready, into: &str) -> Result<usize> {
     match prove(context, state, work, &ready.commit)? {
         Proof::Passed(checks) => Ok(checks),
@@ -342,13 +342,13 @@ fn proven_anew(context: &Context, state: &State, work: &Work, ready: &Ready, int
     }
 }
 
-/// What the checks said of merged files.
+/// The result of the checks on merged files.
 enum Proof {
-    /// All of so many.
+    /// All checks passed; how many there were.
     Passed(usize),
     Failed {
         command: String,
-        /// The end of what it printed.
+        /// The end of the failed check's output.
         output: String,
     },
 }
@@ -378,7 +378,7 @@ fn prove(context: &Context, state: &State, work: &Work, commit: &str) -> Result<
     Ok(Proof::Passed(checks.len()))
 }
 
-/// Puts down where the result went. What the branch has stays, whatever becomes of the record.
+/// Records where the result went. The branch keeps it even if the record cannot be written.
 fn record(
     context: &Context,
     known: &Option<Landed>,

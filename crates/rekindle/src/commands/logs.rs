@@ -16,10 +16,10 @@ use crate::exit_code::Exit;
 use crate::ui::{Tone, clock_time, harmless, stamp, zone_line};
 use crate::view::{RunView, View};
 
-/// Pause between two looks at the log while following: short enough to feel live, rare enough to cost nothing.
+/// Pause between two reads of the log while following: short enough to feel live, rare enough to cost nothing.
 const LOOK_MS: u32 = 200;
 
-/// Lines that a search shows when nothing else is asked for: the newest, in order.
+/// Lines that a search shows by default: the newest, in order.
 const FOUND_MAX: usize = 1_000;
 
 /// Show what agents have printed
@@ -64,7 +64,7 @@ struct LineJson<'a> {
     agent: &'a str,
     epoch: u64,
     attempt: u64,
-    /// The task that the attempt is at, or was last.
+    /// The task that the attempt is working on, or worked on last.
     task: Option<&'a str>,
     /// Which attempt at that task it is, counted from 1.
     number: Option<u32>,
@@ -104,7 +104,7 @@ pub(crate) fn run(args: &LogsArgs, context: &Context) -> Result<Exit> {
     if let Some(count) = args.tail {
         let lines = printer.tail(&run, count)?;
         lines.iter().try_for_each(|line| printer.show(line))?;
-        // With nothing to show, what comes next still begins after all that was there.
+        // Even if nothing is shown, following starts after everything that was there.
         let newest = run.tail(None, 1)?;
         printer.seq = printer.seq.max(newest.last().map_or(0, |line| line.seq));
         if !args.follow {
@@ -128,7 +128,7 @@ fn whose(args: &LogsArgs, run: &RunView<'_>) -> Result<Whose> {
 
 fn follow(view: &View, printer: &mut Printer<'_>) -> Result<Exit> {
     loop {
-        // Looked at before the log: what is written after this is read in the next round.
+        // Checked before the log is read: what is written after this is read in the next round.
         let quiet = view.is_quiet()?;
         let before = printer.seq;
         printer.show_new(&view.chosen(printer.args.run.as_deref())?)?;
@@ -144,7 +144,7 @@ struct Printer<'a> {
     args: &'a LogsArgs,
     context: &'a Context,
     whose: Whose,
-    /// The attempts whose lines are shown, each with its task and its number there.
+    /// The attempts whose lines are shown, each with its task and its number for that task.
     ours: BTreeMap<u64, (Option<TaskId>, Option<u32>)>,
     seq: u64,
 }
@@ -157,7 +157,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Which attempts there are to show, and how they are numbered.
+    /// Reads which attempts are shown, and their numbers.
     fn read_attempts(&mut self, run: &RunView<'_>) -> Result<()> {
         let attempts = run.attempts()?;
         self.ours.clear();
@@ -190,7 +190,7 @@ impl Printer<'_> {
 
     fn show_new(&mut self, run: &RunView<'_>) -> Result<()> {
         let (agent, after) = (self.agent(), self.seq);
-        // Attempts begin while we look; they are read again only when a line of a new one comes.
+        // Attempts may start meanwhile; they are read again only when a line of a new one appears.
         let mut seen: BTreeSet<u64> = self.ours.keys().copied().collect();
         self.seq = run.lines(agent.as_deref(), after, |line| {
             if seen.insert(line.line.attempt) {

@@ -1,5 +1,5 @@
-//! `rekindle man`: a manual page for every command, made from the same words as its help. Where pages are installed is left to
-//! whoever installs them.
+//! `rekindle man`: a manual page for every command, made from its help text. Where pages are installed is up to whoever
+//! installs them.
 
 use std::path::PathBuf;
 
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &ManArgs, program: Command, context: &Context) -> Result
 }
 
 struct Page {
-    /// Its name, as it is looked up: `rekindle-task-done`.
+    /// The page's name, as it is looked up: `rekindle-task-done`.
     name: String,
     text: Vec<u8>,
 }

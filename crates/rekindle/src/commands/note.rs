@@ -21,7 +21,7 @@ pub(crate) struct NoteArgs {
     text: String,
 }
 
-/// Notes it, as the agent that called or as the operator.
+/// Records the note, as the agent that called or as the operator.
 pub(crate) fn run(args: &NoteArgs, context: &Context) -> Result<Exit> {
     if args.text.trim().is_empty() {
         return Err(CliError::usage("the note is empty"));
@@ -37,15 +37,15 @@ pub(crate) fn run(args: &NoteArgs, context: &Context) -> Result<Exit> {
     }
 }
 
-/// An operator's note goes to the run, and to the guarded session that calls; outside a run to that session, or without one to the
-/// session last heard of here.
+/// An operator's note goes to the run and to the guarded session that calls; outside a run, to that session, or if no
+/// session calls, to the one last heard of here.
 fn from_outside(text: String, context: &Context) -> Result<Exit> {
     let var = |name: &str| std::env::var(name).ok();
     let root = &context.project.root;
     let here = hook::places(root, &var).map(|places| places.guard_dir);
     let in_run = has_open_run(context);
     let session = match note::calling(&var) {
-        // A session that was never heard of is not guarded, or begins with this note.
+        // An unknown session is not guarded, or starts with this note.
         Some(key) => place::of_session(&key, root, &var).or(here.filter(|dir| dir.is_dir())).map(|dir| (dir, key)),
         None if in_run => None,
         None => here.and_then(|dir| note::newest(&dir).map(|key| (dir, key))),
@@ -65,7 +65,7 @@ fn from_outside(text: String, context: &Context) -> Result<Exit> {
     context.order(&Order::Note { text }, "noted")
 }
 
-/// Whether a run of this project is not over.
+/// Whether this project has an unfinished run.
 fn has_open_run(context: &Context) -> bool {
     let Ok(view) = View::open(&context.project) else {
         return false;

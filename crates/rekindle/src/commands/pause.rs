@@ -1,4 +1,4 @@
-//! `rekindle pause` and `rekindle stop`: the run rests, nothing is lost.
+//! `rekindle pause` and `rekindle stop`: the run stops for now, and nothing is lost.
 
 use clap::Args;
 use rekindle_core::event::PauseReason;
@@ -44,7 +44,7 @@ fn order(context: &Context, reason: PauseReason) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// Nobody coordinates, but agents may live: this process adopts them, starts nothing, and stops them.
+/// No coordinator is running, but agents may be alive: this process adopts them, starts nothing, and stops them.
 fn alone(context: &Context, reason: PauseReason) -> Result<Exit> {
     let Some(mut setup) = super::run::setup_of_unfinished(context)? else {
         return Err(CliError::refused("another process has just taken over the run").hint("try again: rekindle pause"));

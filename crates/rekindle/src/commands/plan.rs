@@ -1,4 +1,4 @@
-//! `rekindle plan`: look at a plan without running it, or make one from another tool's tasks.
+//! `rekindle plan`: inspects a plan without running it, or makes one from another tool's tasks.
 
 mod ignored;
 mod import;
@@ -85,9 +85,9 @@ struct CheckJson<'a> {
     problems: &'a [Problem],
     /// How ready it is, if it can be run.
     readiness: Option<plan::Readiness>,
-    /// What to type to make a plan of a file that is none.
+    /// What to type to make a plan from a file that is not one.
     import: Option<String>,
-    /// What came of every check, with `--try`.
+    /// The result of every check, with `--try`.
     #[serde(skip_serializing_if = "Option::is_none")]
     tried: Option<Vec<tried::TriedJson>>,
 }
@@ -163,7 +163,7 @@ fn configuration(file: &PlanFile, plan: &plan::Plan, context: &Context) -> Resul
     Config::load(&sources.with_environment())
 }
 
-/// Where there is a configuration, the plan's agents and settings are checked against it.
+/// Checks the plan's agents and settings against the configuration, if there is one.
 fn check_agents(file: &PlanFile, plan: &plan::Plan, context: &Context) -> Result<()> {
     if context.project.config.is_none() {
         return Ok(());
@@ -175,7 +175,7 @@ fn check_agents(file: &PlanFile, plan: &plan::Plan, context: &Context) -> Result
     }
     config.check_environments(plan)?;
     config.prompts(&context.project.root)?;
-    // A plan may be checked where it is not run: what is missing on this machine does not make it wrong.
+    // A plan may be checked on another machine than it runs on: what is missing here does not make it wrong.
     if let Err(error) = config.check_plan(plan, std::env::var_os("PATH").as_deref(), &context.project.root) {
         let causes: Vec<&str> =
             std::iter::once(error.message.as_str()).chain(error.causes.iter().map(String::as_str)).collect();
@@ -216,7 +216,7 @@ fn commands_of(path: &Path, plan: &plan::Plan, context: &Context) -> Result<Vec<
     Ok(brought::by_settings(&config, path, plan).into_iter().chain(brought::by_tasks(path, plan)).collect())
 }
 
-/// The run of the state directory, with the plan that it goes by as it is now.
+/// The run of the state directory, with its plan as it is now.
 fn pinned_plan(context: &Context) -> Result<Run> {
     let state = pinned::state_of(&context.project)?;
     let plan = state.present_plan();

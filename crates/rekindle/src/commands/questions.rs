@@ -35,7 +35,7 @@ struct QuestionJson<'a> {
     options: &'a [String],
     context: &'a str,
     answer: Option<&'a str>,
-    /// The channel that the answer came by, where it came from elsewhere.
+    /// The channel that the answer came through, if not from here.
     #[serde(skip_serializing_if = "Option::is_none")]
     via: Option<&'static str>,
     asked_at: String,

@@ -17,7 +17,7 @@ pub(crate) struct RecoverArgs {
 }
 
 pub(crate) fn run(args: &RecoverArgs, context: &Context) -> Result<Exit> {
-    // Asked first because only the view knows the names that come near.
+    // Checked first because only the view knows similar names.
     let view = context.view()?;
     let agent = view.the_run()?.agent_or_task(&args.whose)?;
     drop(view);

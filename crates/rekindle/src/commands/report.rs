@@ -1,4 +1,4 @@
-//! `rekindle report`: the account of a run, written for people or for a CI.
+//! `rekindle report`: the report on a run, written for people or for a CI.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
-//! `rekindle run`: checks everything before anything starts, then coordinates the run here, or attaches to whoever does.
+//! `rekindle run`: checks everything before anything starts, then coordinates the run here, or attaches to the process that
+//! already does.
 
 mod background;
 mod commands;
@@ -70,7 +71,7 @@ pub(crate) struct RunOptions {
 }
 
 impl RunOptions {
-    /// What was said on the command line, as configuration.
+    /// The options of the command line, as configuration.
     pub(crate) fn flags(&self) -> Vec<Flag> {
         let recover = self.no_recover.then(|| "false".to_owned());
         let preflight = self.no_preflight.then(|| "false".to_owned());
@@ -95,7 +96,7 @@ pub(crate) fn continue_run(options: &RunOptions, context: &Context) -> Result<Ex
     go(prepare::for_resume(options, context)?, options, context)
 }
 
-/// What a coordinator of the unfinished run here needs; nothing when somebody coordinates it or it is over.
+/// What a coordinator of the unfinished run here needs; `None` when another process coordinates the run or it is over.
 pub(crate) fn setup_of_unfinished(context: &Context) -> Result<Option<Setup>> {
     match prepare::for_resume(&RunOptions::default(), context)? {
         prepare::Prepared::Coordinate(setup) => Ok(Some(*setup)),

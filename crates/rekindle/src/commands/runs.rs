@@ -83,7 +83,7 @@ pub(crate) fn run(args: &RunsArgs, context: &Context) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// Runs with their counts, newest first, and whether a coordinator is running them: it has the newest.
+/// Runs with their counts, newest first, and whether a coordinator is running them: only the newest can have one.
 fn read(view: &View) -> Result<Vec<(RunRow, Counts, bool)>> {
     let coordinated = view.coordinator()?.is_some();
     let mut runs = Vec::new();

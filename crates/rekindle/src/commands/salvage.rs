@@ -1,5 +1,5 @@
-//! `rekindle salvage`: what agents left on disk, found again in snapshots and restored. It reads the repository, and the
-//! store only to know whose attempt was whose; no coordinator is needed.
+//! `rekindle salvage`: finds what agents left on disk in snapshots and restores it. It reads the repository, and the store
+//! only to match attempts with tasks; no coordinator is needed.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -52,7 +52,7 @@ pub(crate) struct SalvageArgs {
 struct SnapshotJson<'a> {
     task: &'a str,
     attempt: u64,
-    /// Which attempt at the task it is, counted from 1; nothing where the store does not know it.
+    /// Which attempt at the task it is, counted from 1; `None` if the store does not know it.
     number: Option<u64>,
     label: &'a str,
     run: &'a str,
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &SalvageArgs, context: &Context) -> Result<Exit> {
         found.retain(|one| one.key == *task || numbers.held(one, task));
     }
     let number = |one: &Leftover| numbers.number(one, args.task.as_deref());
-    // Where the store is gone nobody knows the numbers: then it is the number that the list shows.
+    // If the store is gone, the numbers are unknown: then the number in the list is used.
     found.retain(|one| args.attempt.is_none_or(|wanted| number(one).unwrap_or(one.attempt) == wanted));
     if args.to.is_none() && args.branch.is_none() {
         return list(args, context, &found, &number);
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &SalvageArgs, context: &Context) -> Result<Exit> {
     restore(args, context, &repo, newest, number(newest))
 }
 
-/// Which attempt at which task each of them is, by run. Without a store only the snapshots' own names tell.
+/// Which attempt at which task each of them is, by run. Without a store there are only the snapshots' own names.
 #[derive(Default)]
 struct Numbers(BTreeMap<(String, u64), BTreeMap<String, u64>>);
 
@@ -126,7 +126,7 @@ impl Numbers {
         self.tasks(one).is_some_and(|tasks| tasks.contains_key(task))
     }
 
-    /// Which attempt at a task, or at the one that the snapshot is named after.
+    /// The attempt's number for a task, or for the task that the snapshot is named after.
     fn number(&self, one: &Leftover, task: Option<&str>) -> Option<u64> {
         let tasks = self.tasks(one)?;
         tasks.get(task.unwrap_or(&one.key)).or_else(|| tasks.get(&one.key)).or_else(|| tasks.values().next()).copied()
@@ -183,7 +183,7 @@ fn list(
     Ok(Exit::Success)
 }
 
-/// Whether snapshots were removed. Without a store nobody knows.
+/// Whether snapshots were removed. Without a store this is unknown, and the answer is no.
 fn removed_any(context: &Context) -> bool {
     View::open(&context.project).and_then(|view| view.work_removed()).unwrap_or(false)
 }

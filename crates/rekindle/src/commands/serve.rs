@@ -51,7 +51,7 @@ pub(crate) fn run(args: &ServeArgs, context: &Context) -> Result<Exit> {
         project: context.project.clone(),
         run: args.run.clone(),
         read_only: args.read_only,
-        // As browsers send them.
+        // In lower case, as browsers send them.
         allowed: args.allow_host.iter().map(|name| name.to_ascii_lowercase()).collect(),
     };
     let server = Server::bind(address, &wish)?;

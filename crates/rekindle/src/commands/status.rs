@@ -23,10 +23,10 @@ use crate::picture::{Picture, result, standing};
 use crate::ui::{Align, Table, Tone, dollars, elapsed, near_time, one_line, short_count, zone_line};
 use crate::waits;
 
-/// Narrowest terminal on which what agents have used gets columns of its own.
+/// Narrowest terminal on which agents' usage gets its own columns.
 const USED_MIN_WIDTH: usize = 100;
 
-/// From here on a person may want to know how to make room.
+/// From this size on, a person may want to know how to free space.
 const LARGE_BYTES: u64 = 512 << 20;
 
 /// Show the state of the run, its tasks and its agents
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
     if wanted.is_empty() {
         let agents = shown_agents(&picture, args.all);
         show(&picture, &agents, context)?;
-        // What holds agents is of interest while there are some.
+        // What enforces caps is of interest only while agents are running.
         if agents.iter().any(|agent| agent.ended_at.is_none()) {
             context.ui.say(&caps::words(&view.caps(&agents)));
         }
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// What the state takes of the disk.
+/// How much disk space the state takes, in words.
 pub(crate) fn disk_words(state_dir: &Path) -> String {
     let used = clean::used(state_dir);
     let at_least = if used.whole { "" } else { "more than " };
@@ -114,7 +114,7 @@ fn has_times(picture: &Picture) -> bool {
     ahead(picture.run.resumes_at) || picture.run.waits.iter().any(|wait| ahead(wait.until))
 }
 
-/// Whether a run is under way although nobody coordinates it.
+/// Whether a run is in progress although no coordinator is running.
 fn is_interrupted(picture: &Picture) -> bool {
     picture.coordinator.is_none() && matches!(picture.run.state.as_str(), "created" | "running" | "pausing" | "waiting")
 }
@@ -190,7 +190,7 @@ fn task_table(picture: &Picture) -> Table {
     table
 }
 
-/// Tasks in the plan's order, each part below the whole that it belongs to, with how deep it stands.
+/// Tasks in the plan's order, each part below the task it belongs to, with its depth.
 fn parts_below(tasks: &[TaskRow]) -> Vec<(usize, &TaskRow)> {
     fn add<'a>(tasks: &'a [TaskRow], task: &'a TaskRow, depth: usize, ordered: &mut Vec<(usize, &'a TaskRow)>) {
         ordered.push((depth, task));
@@ -208,7 +208,7 @@ fn parts_below(tasks: &[TaskRow]) -> Vec<(usize, &TaskRow)> {
 type Cell = fn(&AttemptRow) -> String;
 
 fn agent_table(agents: &[AttemptRow], now: Time, width: usize) -> Table {
-    // What nobody tells, and what there is no room for, gets no column.
+    // What no agent reports, and what there is no room for, gets no column.
     let told = |cell: Cell| width >= USED_MIN_WIDTH && agents.iter().any(|row| !cell(row).is_empty());
     let used: [(&str, Cell); 3] = [("CONTEXT", context_cell), ("TOKENS", tokens_cell), ("COST", cost_cell)];
     let used: Vec<_> = used.into_iter().filter(|(_, cell)| told(*cell)).collect();
@@ -236,7 +236,7 @@ fn agent_table(agents: &[AttemptRow], now: Time, width: usize) -> Table {
     table
 }
 
-/// Its state, or how it stands in the team where that is not the ordinary.
+/// Its state, or its classification if that is out of the ordinary.
 fn standing(agent: &AttemptRow) -> String {
     match agent.class.filter(|class| *class != Class::Working && agent.state == "running") {
         Some(class) => class.name().to_owned(),
@@ -244,7 +244,7 @@ fn standing(agent: &AttemptRow) -> String {
     }
 }
 
-/// How full its context is, and how often it was emptied.
+/// How full its context is, and how often it was compacted.
 fn context_cell(agent: &AttemptRow) -> String {
     let measure = agent.measure.unwrap_or_default();
     let full = measure.remaining_percent().map(|left| format!("{}%", 100 - left));
@@ -261,7 +261,7 @@ fn cost_cell(agent: &AttemptRow) -> String {
     agent.measure.and_then(|measure| measure.usage.cost_usd).map(dollars).unwrap_or_default()
 }
 
-/// What a person is asked.
+/// Prints the questions to a person.
 fn ask<'a>(questions: impl Iterator<Item = &'a QuestionRow>, context: &Context) {
     for question in questions {
         let text = one_line(&question.text);
@@ -271,7 +271,7 @@ fn ask<'a>(questions: impl Iterator<Item = &'a QuestionRow>, context: &Context) 
     }
 }
 
-/// What a person could do now.
+/// Prints what a person could do now.
 fn advise(picture: &Picture, context: &Context) {
     let ui = &context.ui;
     ask(picture.open_questions(), context);

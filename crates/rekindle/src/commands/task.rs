@@ -1,5 +1,5 @@
-//! `rekindle task`: an agent's word on its tasks, and an operator's orders about them. Who is speaking is told by the
-//! token in the environment.
+//! `rekindle task`: an agent's reports on its tasks, and an operator's orders about them. The token in the environment tells
+//! who is calling.
 
 mod change;
 mod show;

@@ -30,13 +30,13 @@ pub(crate) struct TellArgs {
     text: String,
 }
 
-/// How long a message that goes to a running agent may take to arrive before its standing is shown as it is.
+/// How often a message for a running agent is checked for its arrival before its state is shown as it is.
 const LOOKS: u32 = 20;
 
-/// Between two looks.
+/// Pause between two checks.
 const LOOK_MS: u32 = 100;
 
-/// Tells it.
+/// Sends the message.
 pub(crate) fn run(args: &TellArgs, context: &Context) -> Result<Exit> {
     let task = task_id(&args.task)?;
     let text = if args.text == "-" { from_input()? } else { args.text.clone() };
@@ -69,7 +69,7 @@ fn newest(context: &Context, args: &TellArgs) -> Result<Option<ToldRow>> {
     Ok(row(context, args)?.told.into_iter().rfind(|told| !told.given_back))
 }
 
-/// The message as it stands once a running agent has had a moment to take it.
+/// The message's state once a running agent has had a moment to take it.
 fn await_standing(context: &Context, args: &TellArgs, before: u64) -> Result<Option<ToldRow>> {
     let mut told = newest(context, args)?.filter(|told| told.number > before);
     for _ in 0..LOOKS {

@@ -11,7 +11,7 @@ use crate::tui::{self, Left, Options, Theme, ThemeChoice};
 use crate::ui::one_line;
 use crate::view::View;
 
-/// The theme where the option names none.
+/// The variable with the theme, if the option names none.
 const THEME: &str = "REKINDLE_THEME";
 
 /// Watch a run live, answer its questions and act on its tasks
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &TopArgs, context: &Context) -> Result<Exit> {
     }
 }
 
-/// The theme that was asked for: by the option, else by the environment.
+/// The requested theme: from the option, otherwise from the environment.
 fn choice(given: ThemeChoice) -> Result<ThemeChoice> {
     match std::env::var(THEME).ok().filter(|text| given == ThemeChoice::Auto && !text.is_empty()) {
         Some(text) => ThemeChoice::from_str(&text, true).map_err(|_| {
@@ -71,7 +71,7 @@ fn choice(given: ThemeChoice) -> Result<ThemeChoice> {
     }
 }
 
-/// Whether the terminal may be asked for its colours: these two are known to have no answer.
+/// Whether the terminal may be asked for its colours: these are known not to answer.
 fn answers() -> bool {
     std::env::var("TERM").is_ok_and(|term| !matches!(term.as_str(), "" | "dumb" | "linux"))
 }

@@ -1,5 +1,5 @@
-//! Checks tried in a fresh checkout that nobody works in: it is set up as a task's worktree is, and each command runs once, as in a
-//! run, within its time, with nothing left behind.
+//! Runs checks in a fresh checkout that nobody works in: it is set up like a task's worktree, and each command runs once, as
+//! in a run, within its time limit, with nothing left behind.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -26,10 +26,10 @@ pub(crate) struct Stopped;
 
 /// A command that was tried.
 pub(crate) struct Tried {
-    /// Its exit code, none after a signal; or it was stopped.
+    /// Its exit code, `None` after a signal; or it was stopped.
     pub ended: std::result::Result<Option<i32>, Stopped>,
     pub took_ms: u64,
-    /// The end of what it printed, harmless.
+    /// The end of its output, made harmless.
     pub output: String,
 }
 
@@ -38,7 +38,7 @@ impl Tried {
         matches!(self.ended, Ok(Some(0)))
     }
 
-    /// What that says before any work is done.
+    /// What the result means before any work is done.
     pub(crate) fn outcome(&self) -> Outcome {
         match self.ended {
             Ok(code) => preflight::outcome(code, false, &self.output),
@@ -56,7 +56,7 @@ impl Tried {
     }
 }
 
-/// A checkout that is set up as a worktree is; what its set-up began is ended with it.
+/// A checkout that is set up like a worktree; whatever its set-up started is ended with it.
 pub(crate) struct Place<'a> {
     dir: &'a Path,
     config: &'a Config,
@@ -65,7 +65,7 @@ pub(crate) struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// Sets it up. Fails with what the set-up said.
+    /// Sets up the checkout. Fails with the output of the set-up.
     pub(crate) fn set_up(context: &Context, config: &'a Config, dir: &'a Path) -> Result<Self> {
         let wanted = config.programs().worktree;
         let failed = |reason: String| {
@@ -137,7 +137,7 @@ impl Drop for Place<'_> {
     fn drop(&mut self) {
         let teardown = self.config.programs().worktree.teardown;
         if !teardown.is_empty() {
-            // The checkout goes whatever it says.
+            // The checkout is removed whatever the teardown says.
             let _said = self.run_at(&CheckPlace::default(), &teardown);
         }
     }

@@ -1,4 +1,4 @@
-//! A reviewer's verdict, as `rekindle review` and `rekindle audit` give it. Whether it counts is decided by the coordinator: it
+//! A reviewer's verdict, as `rekindle review` and `rekindle audit` give it. The coordinator decides whether it counts: it
 //! must come from the role that may give it.
 
 use clap::Args;
@@ -44,7 +44,7 @@ pub(crate) fn give(args: &VerdictArgs, verb: Role, verdict: Verdict, context: &C
         );
     }
     let task = task_or_own(args.task.as_deref())?;
-    // The one who audits a repair of the plan's health has the same words for it.
+    // The auditor of a repair of the plan's health uses the same commands.
     let role = match AttemptVariables::default().role() {
         Role::HealthAuditor if verb == Role::Auditor => Role::HealthAuditor,
         _ => verb,

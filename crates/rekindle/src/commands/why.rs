@@ -1,4 +1,4 @@
-//! `rekindle why`: every decision about a task, with what it was made from.
+//! `rekindle why`: every decision about a task, with its evidence.
 
 mod attempts;
 
@@ -51,7 +51,7 @@ struct WhyJson<'a> {
     title: &'a str,
     state: &'a str,
     reason: Option<&'a str>,
-    /// What its agent printed before it failed last.
+    /// What its agent printed before its last failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<&'a TaskOutput>,
     /// A person decided how it ended.
@@ -131,7 +131,8 @@ pub(crate) fn run(args: &WhyArgs, context: &Context) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// An attempt in one line, and what its agent printed before it failed: of the newest all of it, of others the error.
+/// An attempt in one line, and what its agent printed before it failed: all of it for the newest attempt, only the error for
+/// others.
 fn attempt_line(
     run: &RunView<'_>,
     picture: &Picture,
@@ -169,7 +170,7 @@ fn below(line: &str, context: &Context) -> Result<()> {
 
 fn strategy_of(body: &Body) -> Option<&'static str> {
     match body {
-        // Written before there was a choice: what followed a first attempt was always a fresh one.
+        // Events from before there was a choice: what followed a first attempt was always a fresh one.
         Body::Attempt(AttemptEvent::Dispatched { resumed: true, strategy: Strategy::First, .. }) => {
             Some(Strategy::Fresh.name())
         }

@@ -36,12 +36,12 @@ const OURS: &str = "REKINDLE_";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Agent {
     pub program: Program,
-    /// The line of the file on which it stands.
+    /// Its line in the file.
     pub line: usize,
 }
 
 impl Agent {
-    /// What it can do, with its account and its stand-in.
+    /// What the agent can do, with its account and its fallback.
     pub(crate) fn traits(&self) -> Traits {
         let found = self.program.kind.traits(&self.program);
         Traits {
@@ -51,7 +51,7 @@ impl Agent {
         }
     }
 
-    /// The program that is started, as it would be typed: the one configured, else its kind's own.
+    /// The program that is started, as it would be typed: the configured one, otherwise its kind's own.
     pub(crate) fn program_name(&self) -> &str {
         match self.program.command.first() {
             Some(program) => program,
@@ -77,7 +77,7 @@ impl Agent {
     }
 }
 
-/// Reads all agents; what is wrong goes to the reader.
+/// Reads all agents; problems are added to the reader.
 pub(super) fn read(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>) -> BTreeMap<String, Agent> {
     let mut agents = BTreeMap::new();
     let Some(table) = value.get_ref().as_table() else {
@@ -108,7 +108,7 @@ pub(super) fn read(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>) -> BTr
     agents
 }
 
-/// A stand-in is another agent that exists; one that waits for the same reset is of no use.
+/// Checks that every fallback is another agent that exists; one that waits for the same reset is useless.
 fn check_fallbacks(reader: &mut Reader<'_>, table: &DeTable<'_>, agents: &BTreeMap<String, Agent>) {
     let names: Vec<&str> = table.keys().map(|name| name.get_ref().as_ref()).collect();
     for (name, agent) in agents {
@@ -194,7 +194,7 @@ fn read_kind(reader: &mut Reader<'_>, name: &str, span: &Range<usize>, table: &D
     found
 }
 
-/// The words of `command`; none where it is left out.
+/// The words of `command`; empty if it is left out.
 fn read_command(reader: &mut Reader<'_>, name: &str, table: &DeTable<'_>) -> Option<Vec<String>> {
     let Some(value) = table.get("command") else {
         return Some(Vec::new());
@@ -222,12 +222,12 @@ fn read_permissions(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Option<Perm
     }
 }
 
-/// A setting that has a counterpart for all agents, read as that is.
+/// Reads a setting that also exists for all agents, in the same way.
 fn read_key<T>(reader: &mut Reader<'_>, table: &DeTable<'_>, key: &Key, of: impl Fn(&Value) -> Option<T>) -> Option<T> {
     reader.value(key, table.get(key.name)?).as_ref().and_then(of)
 }
 
-/// A text that says something and holds no NUL, since it may become an argument.
+/// A text that is not empty and contains no NUL, because it may become an argument.
 fn read_word(reader: &mut Reader<'_>, table: &DeTable<'_>, key: &str) -> Option<String> {
     let span = table.get(key)?.span();
     let text = reader.text(table, key)?;
@@ -238,7 +238,7 @@ fn read_word(reader: &mut Reader<'_>, table: &DeTable<'_>, key: &str) -> Option<
     Some(text)
 }
 
-/// A list of words, none with a NUL, which no program could be given.
+/// A list of words without NULs, because a NUL cannot be passed to a program.
 pub(super) fn words(reader: &mut Reader<'_>, key: &str, value: &Spanned<DeValue<'_>>) -> Option<Vec<String>> {
     let Some(list) = value.get_ref().as_array() else {
         let hint = match value.get_ref().as_str() {

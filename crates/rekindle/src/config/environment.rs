@@ -7,11 +7,11 @@ use super::{Layer, Origin};
 use crate::diagnostic::Diagnostic;
 use rekindle_core::plan::nearest::nearest;
 
-/// How all of our variables begin.
+/// The prefix of all our variables.
 const PREFIX: &str = "REKINDLE_";
 
-/// Reads the variables that name a known section. Others are not configuration: what an agent is told about itself
-/// (`REKINDLE_TASK`, …) has names of the same form.
+/// Reads the variables that name a known section. Others are not configuration: the variables that tell an agent about
+/// itself (`REKINDLE_TASK`, …) have names of the same form.
 pub(super) fn read(variables: impl IntoIterator<Item = (OsString, OsString)>) -> (Layer, Vec<Diagnostic>) {
     let mut layer = Layer::default();
     let mut problems = Vec::new();
@@ -31,7 +31,7 @@ pub(super) fn read(variables: impl IntoIterator<Item = (OsString, OsString)>) ->
             problems.push(Diagnostic::error(format!("prices cannot be set by the variable {name}"), Some(hint)));
             continue;
         }
-        // A variable's name has no dots: those of a section are underlines in it.
+        // A variable's name has no dots: the dots of a section become underscores.
         let begins =
             |section: &&str| rest.strip_prefix(&section.replace('.', "_")).is_some_and(|leaf| leaf.starts_with('_'));
         // The longest: `notify.slack` is a section within `notify`.

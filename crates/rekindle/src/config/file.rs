@@ -1,4 +1,4 @@
-//! `rekindle.toml` as a layer: reads it with the place of everything in it, and finds all that is wrong at once.
+//! `rekindle.toml` as a layer: reads it with the position of everything in it, and finds all errors at once.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,7 +18,7 @@ use crate::diagnostic::{Diagnostic, SourceSpan};
 use rekindle_core::plan::nearest::nearest;
 use rekindle_core::role::Role;
 
-/// Largest configuration read: a mistaken file is refused before it costs memory.
+/// Largest configuration that is read: a wrong file is refused before it costs memory.
 pub(super) const FILE_MAX_BYTES: u64 = 1024 * 1024;
 
 /// The section with a table for each role.
@@ -32,7 +32,7 @@ pub(super) struct File {
     pub environments: BTreeMap<String, Vec<String>>,
     /// What models cost, by their names.
     pub prices: BTreeMap<String, Price>,
-    /// What is wrong or doubtful in it, in the order of the text.
+    /// Its errors and warnings, in the order of the text.
     pub problems: Vec<Diagnostic>,
 }
 
@@ -45,7 +45,7 @@ pub(super) fn read(path: &Path, text: &str, kinds: Kinds) -> File {
         reader.problem(span, format!("not valid TOML: {}", error.message()), None);
     }
     let mut file = File::default();
-    // What is left of a broken text would only be complained about for what is missing in it.
+    // For what is left of a broken text, every message would only be about what is missing in it.
     let whole = reader.problems.is_empty();
     for (name, value) in document.get_ref().iter().filter(|_| whole) {
         match name.get_ref().as_ref() {
@@ -65,7 +65,7 @@ pub(super) fn read(path: &Path, text: &str, kinds: Kinds) -> File {
     file
 }
 
-/// Collects what is wrong while a file is read.
+/// Collects errors while a file is read.
 pub(super) struct Reader<'a> {
     path: &'a Path,
     source: Arc<str>,
@@ -83,7 +83,7 @@ impl Reader<'_> {
         self.add(span, message, hint, true);
     }
 
-    /// Notes a word that is not known, with the nearest that is.
+    /// Reports an unknown word, with the nearest known one.
     pub(super) fn unknown(&mut self, span: Range<usize>, message: String, word: &str, known: &[&str]) {
         let hint = match nearest(word, known.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
@@ -140,7 +140,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `[roles.NAME]`: a section each.
+    /// Reads `[roles.NAME]`: one section each.
     fn roles(&mut self, value: &Spanned<DeValue<'_>>, layer: &mut Layer) {
         let Some(table) = value.get_ref().as_table() else {
             let message = format!("`{ROLES}` is a table of tables, not {}", kind_of(value));
@@ -162,7 +162,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `[budget]`: a section for each of its tables.
+    /// Reads `[budget]`: one section for each of its tables.
     fn budgets(&mut self, value: &Spanned<DeValue<'_>>, layer: &mut Layer) {
         let Some(table) = value.get_ref().as_table() else {
             let message = format!("`{}` is a table of tables, not {}", money::BUDGET, kind_of(value));
@@ -197,7 +197,7 @@ impl Reader<'_> {
                 Ok(number) => key.from_count(number),
                 Err(_) => Err(key.wrong_shape(&format!("`{number}`"))),
             },
-            // A number or a switch in quotes is a slip that is better told than guessed at.
+            // A number or a switch in quotes is a mistake that is better reported than guessed at.
             (Shape::Count { .. } | Shape::Switch, DeValue::String(_)) => Err(key.wrong_shape("a text")),
             (Shape::Id, DeValue::Integer(number)) if number.radix() == 10 => {
                 Ok(Value::Text(number.as_str().to_owned()))

@@ -1,5 +1,5 @@
-//! Every setting there is, in one table: its name, what it may be, its default. A setting that is not in here does not
-//! exist; who sets it, and in which order, is decided by the layers.
+//! Every setting, in one table: its name, its possible values, its default. A setting that is not in here does not exist;
+//! the layers decide who sets it, and in which order.
 
 use rekindle_core::budget::Unit;
 use rekindle_core::duration;
@@ -16,30 +16,30 @@ pub(crate) enum Shape {
         min: u64,
         max: u64,
     },
-    /// A span of time of at least so much.
+    /// A duration with a minimum.
     Duration {
         /// The shortest, in milliseconds.
         min_ms: u64,
     },
     /// An amount of memory, `auto` or `none`.
     Memory,
-    /// An amount of disk space of at least so much, or `none`.
+    /// An amount of disk space with a minimum, or `none`.
     Space {
         min_bytes: u64,
     },
     Switch,
-    /// Any text, nothing included.
+    /// Any text, including an empty one.
     Text,
     OneOf(&'static [&'static str]),
-    /// An id that somebody else gave; a number needs no quotes.
+    /// An id from another system; a number needs no quotes.
     Id,
     /// Names: a list, or one text with commas between them.
     Names,
-    /// A program with its arguments; one text is given to the shell.
+    /// A program with its arguments; a single text is passed to the shell.
     Command,
-    /// What may be spent of something, or `none`.
+    /// A spending limit, or `none`.
     Limit(Unit),
-    /// A time of day, `22:00`, or nothing.
+    /// A time of day, `22:00`, or empty.
     TimeOfDay,
 }
 
@@ -49,14 +49,14 @@ pub(crate) enum Value {
     /// A span of time in milliseconds.
     DurationMs(u64),
     Memory(Memory),
-    /// Bytes on a disk; nothing means no limit.
+    /// Bytes on a disk; `None` means no limit.
     Space(Option<u64>),
     Switch(bool),
     Text(String),
     /// A program with its arguments; empty means none.
     Command(Vec<String>),
     Names(Vec<String>),
-    /// What may be spent, in millionths of a dollar, tokens or milliseconds; nothing is no limit.
+    /// A spending limit in millionths of a dollar, tokens or milliseconds; `None` means no limit.
     Limit(Unit, Option<u64>),
 }
 
@@ -81,26 +81,26 @@ pub(crate) struct Key {
     pub default: &'static str,
 }
 
-/// Less room than this no run has: below it everything would go as soon as it has ended.
+/// Every run takes more space than this: with a lower limit, everything would be removed as soon as it has ended.
 const SPACE: Shape = Shape::Space { min_bytes: 1 << 20 };
 
-/// Less memory than this no agent's program starts in.
+/// No agent's program starts with less memory than this.
 const MEMORY_MIN_BYTES: u64 = 16 << 20;
 
-/// Fewer processes than a shell with a pipe and a program of some threads has; more than the kernel has numbers for.
+/// At least the processes of a shell with a pipe and a program with some threads; at most as many as the kernel has ids for.
 const PROCESSES: Shape = Shape::Count { min: 16, max: 4_194_304 };
 
-/// Numbers that mean "as many as you like" still have to end somewhere.
+/// Numbers that mean "as many as you like" still need an upper limit.
 const MANY: u64 = 10_000;
 
-/// A limit of no length would be passed at once.
+/// A limit of zero would be exceeded at once.
 const LIMIT: Shape = Shape::Duration { min_ms: 1 };
 
 const fn key(name: &'static str, shape: Shape, default: &'static str) -> Key {
     Key { name, shape, default }
 }
 
-/// All settings, in the order in which they are shown. Agents have a table each and are read apart.
+/// All settings, in the order in which they are shown. Each agent has its own table, which is read separately.
 pub(crate) const KEYS: &[Key] = &[
     key("run.agent", Shape::Text, ""),
     key("run.max_agents", Shape::Count { min: 1, max: MANY }, "4"),
@@ -122,7 +122,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("land.reviewers", Shape::Names, ""),
     key("land.auto_merge", Shape::Switch, "false"),
     key("land.merge_form", Shape::OneOf(&["merge", "squash", "rebase"]), "merge"),
-    // More often than that a forge refuses to be asked.
+    // A forge refuses to be polled more often than this.
     key("land.poll", Shape::Duration { min_ms: 100 }, "1m"),
     key("roles.developer.agent", Shape::Text, ""),
     key("roles.developer.prompt", Shape::Text, ""),
@@ -251,13 +251,13 @@ impl Key {
             Shape::TimeOfDay => money::time_of_day(self, text),
             Shape::Command if text.trim().is_empty() => Ok(Value::Command(Vec::new())),
             Shape::Command => Ok(Value::Command(
-                // The name that the shell goes by, so that what is told to the command is its `$1`.
+                // The shell's `$0`, so that the argument for the command becomes its `$1`.
                 ["sh", "-c", text, "sh"].map(str::to_owned).to_vec(),
             )),
         }
     }
 
-    /// Reads a whole number. Fails when the setting is none, or it is out of range.
+    /// Reads a whole number. Fails when the setting is not a number, or it is out of range.
     #[expect(clippy::wrong_self_convention, reason = "the key reads a number; nothing is converted into a key")]
     pub(crate) fn from_count(&self, number: u64) -> Result<Value, Wrong> {
         match self.shape {
@@ -279,7 +279,7 @@ impl Key {
         }
     }
 
-    /// What it should have been, for a value of another shape.
+    /// The error for a value of the wrong shape: says what it should have been.
     pub(crate) fn wrong_shape(&self, found: &str) -> Wrong {
         let (is, example) = match self.shape {
             Shape::Count { .. } => ("a whole number", self.default.to_owned()),
@@ -369,7 +369,7 @@ impl Key {
     }
 }
 
-/// Why a value was not taken.
+/// Why a value was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wrong {
     pub message: String,

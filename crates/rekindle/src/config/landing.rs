@@ -6,18 +6,18 @@ use super::{Config, Value};
 #[derive(Clone, Debug)]
 pub(crate) struct Landing {
     pub remote: String,
-    /// The branch that it goes into; nothing means the remote's own.
+    /// The branch that it goes into; `None` means the remote's default branch.
     pub base: Option<String>,
     /// `auto`, `gh`, `glab` or `command`.
     pub forge: String,
     /// The user's own program.
     pub command: Vec<String>,
-    /// Whose comments are taken besides those whom the forge counts as the project's.
+    /// People whose comments are acted on besides those who belong to the project according to the forge.
     pub reviewers: Vec<String>,
     pub auto_merge: bool,
     /// `merge`, `squash` or `rebase`.
     pub merge_form: String,
-    /// Between two looks at the forge.
+    /// Pause between two polls of the forge.
     pub poll_ms: u64,
 }
 

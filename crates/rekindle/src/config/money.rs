@@ -21,7 +21,7 @@ pub(super) const NO_LIMIT: &str = "none";
 pub(super) const BUDGET: &str = "budget";
 pub(super) const SCOPES: [&str; 3] = ["task", "run", "day"];
 
-/// The most dollars that are taken for an amount: more is a slip of the pen.
+/// The largest amount in dollars that is accepted: more is a typing error.
 const DOLLARS_MAX: f64 = 1e9;
 
 /// The keys of a price.
@@ -72,7 +72,7 @@ pub(super) fn shown(unit: Unit, limit: Option<u64>) -> String {
     }
 }
 
-/// Reads a time of day, `22:00`; nothing stands for none.
+/// Reads a time of day, `22:00`; an empty text means none.
 pub(super) fn time_of_day(key: &Key, text: &str) -> std::result::Result<Value, Wrong> {
     if text.trim().is_empty() || parts(text).is_some() {
         return Ok(Value::Text(text.trim().to_owned()));
@@ -92,7 +92,7 @@ fn parts(text: &str) -> Option<(i8, i8)> {
     Some((digits(hour, 23)?, digits(minute, 59).filter(|_| minute.len() == 2)?))
 }
 
-/// Reads all `[prices.MODEL]`; what is wrong goes to the reader.
+/// Reads all `[prices.MODEL]`; problems are added to the reader.
 pub(super) fn prices(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>) -> BTreeMap<String, Price> {
     let example =
         "write [prices.\"MODEL\"] with input = 1.25 and output = 10.0, dollars for a million tokens".to_owned();
@@ -126,7 +126,7 @@ pub(super) fn prices(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>) -> B
         let (input, cached, output) = (of("input"), of("cached"), of("output"));
         match (input, output) {
             (Some(Some(input)), Some(Some(output))) => {
-                // A model without a price for cached input has none to save.
+                // Without a price for cached input, caching saves nothing.
                 let cached = cached.flatten().unwrap_or(input);
                 prices.insert(name.to_owned(), Price { input, cached, output });
             }
@@ -182,7 +182,7 @@ impl Config {
         }
     }
 
-    /// The hours in which nothing new starts. Fails when they have no beginning or no end, or a day is none.
+    /// The hours in which nothing new starts. Fails when their beginning or end is missing, or a day is unknown.
     pub(crate) fn quiet_hours(&self) -> Result<Option<QuietHours>> {
         let (from, to) = (self.text("quiet_hours.from"), self.text("quiet_hours.to"));
         let named = self.names("quiet_hours.days");

@@ -1,5 +1,5 @@
-//! `[notify.ntfy]`, `[notify.telegram]` and `[notify.slack]`: the person's phones. Checks that each is complete, that no secret
-//! stands in clear, and that a project cannot send a person's token to a server of its own.
+//! `[notify.ntfy]`, `[notify.telegram]` and `[notify.slack]`: the person's phones. Checks that each is complete, that no
+//! secret is written in clear text, and that a project cannot send a person's token to a server of its own.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -17,10 +17,10 @@ const SECTION: &str = "notify.";
 /// Keys that people write a secret to by mistake.
 const SECRETS: [&str; 5] = ["token", "bot_token", "topic", "reply_topic", "password"];
 
-/// How a variable with a secret begins: a project cannot name any other, such as another program's key.
+/// The prefix of a variable with a secret: a project cannot name any other variable, such as another program's key.
 const VARIABLES: &str = "REKINDLE_";
 
-/// What the file says of a secret in clear. The secret is not repeated, and its line is not shown.
+/// The error for a secret in clear text in the file. The secret is not repeated, and its line is not shown.
 pub(super) fn in_clear(path: &std::path::Path, line: usize, section: &str, leaf: &str) -> Option<Diagnostic> {
     if !section.starts_with(SECTION) || !SECRETS.contains(&leaf) {
         return None;
@@ -31,7 +31,7 @@ pub(super) fn in_clear(path: &std::path::Path, line: usize, section: &str, leaf:
     Some(Diagnostic::error(message, Some(hint)))
 }
 
-/// The phones that are configured, and what is wrong with them.
+/// The configured phones, and what is wrong with them.
 pub(super) fn read(
     layer: &Layer,
     variables: &[(OsString, OsString)],
@@ -45,7 +45,7 @@ pub(super) fn read(
 struct Reader<'a> {
     layer: &'a Layer,
     variables: &'a [(OsString, OsString)],
-    /// What is wrong with the configuration as far as it was read: a value that could not be read is not missing besides.
+    /// Problems of the configuration so far: a value that could not be read is not reported as missing as well.
     problems: Vec<Diagnostic>,
 }
 
@@ -86,7 +86,7 @@ impl Reader<'_> {
         Some(Phone::Slack { api, token: token?, channel: channel?, user: user? })
     }
 
-    /// Whether anything is said about a phone, besides where its server is.
+    /// Whether anything is set for a phone, besides its server's address.
     fn is_used(&self, name: &str) -> bool {
         let of = |key: &&&'static str| {
             key.strip_prefix(SECTION).and_then(|key| key.strip_prefix(name)).is_some_and(|key| key.starts_with('.'))
@@ -117,7 +117,7 @@ impl Reader<'_> {
         found
     }
 
-    /// Where a server is, if not at its public address. A repository must not be able to send a person's token elsewhere.
+    /// A server's address, if not the public one. A repository must not be able to send a person's token elsewhere.
     fn server(&mut self, key: &'static str) -> Option<String> {
         let (url, origin) = self.said(key)?;
         let variable = format!("REKINDLE_{}", key.replace('.', "_").to_ascii_uppercase());

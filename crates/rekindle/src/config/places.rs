@@ -1,4 +1,4 @@
-//! The `[environments.NAME]` tables: the words that stand before every check there.
+//! The `[environments.NAME]` tables: the words that precede every check there.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub(super) const LOCAL: &str = "local";
 /// The one key of an environment's table.
 const PREFIX: &str = "prefix";
 
-/// Reads all environments; what is wrong goes to the reader.
+/// Reads all environments; problems are added to the reader.
 pub(super) fn read(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>) -> BTreeMap<String, Vec<String>> {
     let mut places = BTreeMap::new();
     let Some(table) = value.get_ref().as_table() else {
@@ -56,7 +56,7 @@ pub(super) fn read(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>) -> BTr
     places
 }
 
-/// One text is a line for the shell, with what follows behind it.
+/// A single text is a command line for the shell; the check's words are appended to it.
 fn of_line(line: &str) -> Vec<String> {
     match line.trim() {
         "" => Vec::new(),

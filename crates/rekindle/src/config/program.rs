@@ -29,7 +29,7 @@ impl Missing {
     }
 }
 
-/// Finds a program. One with a slash is taken relative to where agents work.
+/// Finds a program. A name with a slash is relative to the agents' workspace.
 pub(crate) fn find(program: &str, path: Option<&OsStr>, workspace: &Path) -> Result<PathBuf, Missing> {
     if program.contains('/') {
         let file = workspace.join(program);

@@ -1,4 +1,4 @@
-//! `[retention]`: what is kept of runs that are over.
+//! `[retention]`: what is kept of finished runs.
 
 use rekindle_core::retention::Rules;
 
@@ -7,7 +7,7 @@ use super::{Config, Value};
 const DAY_MS: u64 = 24 * 3_600_000;
 
 impl Config {
-    /// What is kept of runs that are over.
+    /// What is kept of finished runs.
     pub(crate) fn retention(&self) -> Rules {
         let max_bytes = match self.sourced("retention.max_bytes").value {
             Value::Space(most) => most,

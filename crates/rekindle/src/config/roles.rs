@@ -1,5 +1,5 @@
-//! The `[roles.NAME]` tables: which agent takes a role, and the template of its prompt. What a template may say is decided
-//! in the core; how prompts are made without one as well.
+//! The `[roles.NAME]` tables: which agent takes a role, and the template of its prompt. The core decides what a template may
+//! contain, and how prompts are made without one.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -51,8 +51,8 @@ impl Config {
         Ok(known)
     }
 
-    /// The prompts of the roles that have one of their own, read and looked through. Fails when one cannot be read,
-    /// holds a placeholder that is none, or leaves no room for what is put into it.
+    /// The prompts of the roles that have their own, read and checked. Fails when one cannot be read, contains an unknown
+    /// placeholder, or leaves no room for what is inserted.
     pub(crate) fn prompts(&self, project: &Path) -> Result<BTreeMap<Role, String>> {
         let files = self.prompt_files(project);
         files.into_iter().map(|(role, path)| Ok((role, self.read_prompt(role, &path)?))).collect()
@@ -73,7 +73,7 @@ impl Config {
         Ok(text)
     }
 
-    /// The files with them: below the plan's directory where the plan names them, else below the project's.
+    /// The files of these prompts: relative to the plan's directory if the plan names them, otherwise to the project's.
     fn prompt_files(&self, project: &Path) -> Vec<(Role, PathBuf)> {
         let named = Role::ALL.into_iter().map(|role| (role, keys(role).1));
         let named = named.filter(|(_, key)| !self.text(key).is_empty());

@@ -12,13 +12,13 @@ pub(crate) struct BudgetJson {
     task: TaskBudgetJson,
     run: ScopeJson,
     day: ScopeJson,
-    /// The day in the person's zone that `day` is about; nothing where no budget is set for days.
+    /// The day in the person's time zone that `day` is about; `None` if no daily budget is set.
     date: Option<String>,
     /// When the quiet hours end, while they last.
     quiet_until: Option<String>,
 }
 
-/// The budget that every task has for itself.
+/// The budget that each task has.
 #[derive(Serialize)]
 struct TaskBudgetJson {
     limit: LimitJson,
@@ -26,7 +26,7 @@ struct TaskBudgetJson {
 
 #[derive(Serialize)]
 struct ScopeJson {
-    /// What may be spent by now, with what a person raised it by.
+    /// The current limit, including what a person raised it by.
     limit: LimitJson,
     spent: SpentJson,
     state: BudgetState,
@@ -89,7 +89,7 @@ impl BudgetJson {
     }
 }
 
-/// How one task stands with its budget.
+/// What one task has spent of its budget.
 #[derive(Serialize)]
 pub(super) struct TaskSpentJson {
     #[serde(flatten)]

@@ -21,7 +21,7 @@ pub(crate) struct EventJson<'a> {
 }
 
 impl<'a> EventJson<'a> {
-    /// Of an event in the log.
+    /// The JSON of an event in the log.
     pub(crate) fn of(event: &'a StoredEvent) -> Self {
         Self {
             seq: event.seq,

@@ -27,7 +27,7 @@ use crate::project::Project;
 use crate::ui::stamp;
 use crate::view::{REPAIR, RunView, Spent, View, newest_of_each};
 
-/// The version of the JSON; a field may be added under the same one.
+/// The version of the JSON; adding a field does not change it.
 const SCHEMA_VERSION: u32 = 1;
 
 #[derive(Serialize)]
@@ -38,28 +38,28 @@ pub(crate) struct StatusJson {
     agents: Vec<AgentJson>,
     questions: usize,
     coordinator: Option<CoordinatorJson>,
-    /// The database is not what its log says: what stands here is old, or not what happened.
+    /// The database does not match its log: what is shown here is old, or not what happened.
     #[serde(skip_serializing_if = "Option::is_none")]
     damage: Option<DamageJson>,
     /// Why nothing new is started, while the machine is short of something.
     held: Option<HeldJson>,
-    /// What may be spent and what was.
+    /// What may be spent and what was spent.
     budget: Option<BudgetJson>,
-    /// What the run made, where it works on a branch of its own.
+    /// What the run produced, if it works on its own branch.
     result: Option<RunResult>,
-    /// Why agents are looked at in turn, while the system has no file watch left.
+    /// Why agents are polled, while the system has no file watches left.
     #[serde(skip_serializing_if = "Option::is_none")]
     polling: Option<Refusal>,
-    /// What holds agents to their caps on this machine.
+    /// What enforces agents' caps on this machine.
     caps: CapsJson,
-    /// What the state directory takes of the disk.
+    /// The size of the state directory.
     disk_bytes: u64,
-    /// All of it was counted; otherwise it takes more.
+    /// Whether all of it was counted; otherwise it is larger.
     disk_whole: bool,
 }
 
 impl StatusJson {
-    /// Keeps only these tasks and the agents that held them; all of them where none is named.
+    /// Keeps only these tasks and the agents that held them; everything if none is named.
     pub(crate) fn keep(&mut self, wanted: &[TaskId]) {
         if wanted.is_empty() {
             return;
@@ -97,10 +97,10 @@ struct RunJson {
     plan_changed: bool,
     /// Why it is paused: `operator`, `interrupt`, `terminate`, `stop`, `no_wait`, `usage_limit`, `system_error` or `budget`.
     pause_reason: Option<PauseReason>,
-    /// When a run that waits resumes by itself.
+    /// When a waiting run resumes on its own.
     resumes_at: Option<String>,
     waits: Vec<WaitJson>,
-    /// Orders that the person can still take back.
+    /// Orders that the person can still undo.
     placed: Vec<PlacedJson>,
     complete: usize,
     failed: usize,
@@ -148,10 +148,11 @@ struct TaskJson {
     evidence: Option<EvidenceJson>,
     /// What all attempts that held it have used; one that held several tasks counts in full for each.
     tokens: u64,
-    /// What rekindle itself said to them, four bytes a token: prompts beyond the plan's words and the record of the work, messages.
+    /// What rekindle itself sent to them, at four bytes per token: prompts beyond the plan's words and the record of the
+    /// work, messages.
     rekindle_tokens: u64,
     cost_usd: Option<f64>,
-    /// What counts for its budget: an attempt at several tasks counts for the one that it was at.
+    /// What counts towards its budget: an attempt at several tasks counts for the one that it was working on.
     budget: TaskSpentJson,
     compactions: u32,
     stage: Stage,
@@ -164,17 +165,17 @@ struct TaskJson {
     /// What the person told its agent.
     told: Vec<ToldJson>,
     attached: Option<AttachedJson>,
-    /// What an open task that nobody is at waits for: `kind` is `task`, `wave`, `slot`, `account`, `person`, `set_up`, `machine`
-    /// or `time`.
+    /// What an open task without an agent waits for: `kind` is `task`, `wave`, `slot`, `account`, `person`, `set_up`,
+    /// `machine` or `time`.
     waits_for: Option<Value>,
 }
 
-/// What is known of a task's last end: what its checks returned, and what its agent printed before it failed.
+/// What is known about a task's last end: the results of its checks, and what its agent printed before it failed.
 #[derive(Serialize)]
 struct EvidenceJson {
     #[serde(flatten)]
     checks: Evidence,
-    /// The last lines of an agent that crashed or failed, an error apart.
+    /// The last lines of an agent that crashed or failed, with an error kept separately.
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<TaskOutput>,
 }
@@ -214,7 +215,7 @@ struct AgentJson {
     rekindle_tokens: u64,
     usage: Option<UsageJson>,
     cost_usd: Option<f64>,
-    /// How a living one stands: `working`, `idle` or `unresponsive`.
+    /// The state of a live one: `working`, `idle` or `unresponsive`.
     class: Option<&'static str>,
 }
 
@@ -231,7 +232,7 @@ struct CoordinatorJson {
     since: Option<String>,
 }
 
-/// What `status --json` shows, of a run of the caller's choice; without a state, what is shown before the first run.
+/// The contents of `status --json`, for a run of the caller's choice; without a state, what is shown before the first run.
 pub(crate) fn for_programs(
     project: &Project,
     view: Option<&View>,
@@ -253,7 +254,7 @@ pub(crate) fn for_programs(
     Ok(json)
 }
 
-/// The coordinator's process; 0 where it has not said yet who it is.
+/// The coordinator's process id; 0 if it has not recorded it yet.
 pub(crate) fn pid_of(coordinator: Option<&Option<Owner>>) -> Option<u32> {
     coordinator.map(|owner| owner.as_ref().map_or(0, |owner| owner.pid))
 }
@@ -323,7 +324,7 @@ fn run_json(run: &RunView<'_>, counts: Counts) -> RunJson {
     }
 }
 
-/// What a task waits for, with times as all others.
+/// What a task waits for, with times in the same format as all others.
 fn task_wait_json(waits: &WaitsFor) -> Value {
     let mut json = serde_json::to_value(waits).unwrap_or_default();
     if let Some(until) = json.get_mut("until").filter(|until| !until.is_null()) {

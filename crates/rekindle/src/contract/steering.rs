@@ -1,4 +1,4 @@
-//! What a person said to agents, holds and may still take back, for programs.
+//! What a person said to agents, holds and can still undo, for programs.
 
 use rekindle_core::steering::How;
 use rekindle_core::view::{AttachedRow, PlacedRow, ToldRow};
@@ -13,7 +13,7 @@ pub(super) struct ToldJson {
     number: u64,
     text: String,
     at: String,
-    /// It says what the person changed who held the task.
+    /// Whether it says what the person changed while holding the task.
     given_back: bool,
     attempt: Option<u64>,
     delivered_at: Option<String>,
@@ -42,7 +42,7 @@ impl From<AttachedRow> for AttachedJson {
     }
 }
 
-/// An order that can still be taken back.
+/// An order that can still be undone.
 #[derive(Serialize)]
 pub(super) struct PlacedJson {
     number: u64,

@@ -1,5 +1,5 @@
-//! The graph: every task as a box in the layer where its wave and its dependencies put it, every dependency as a curve with a head
-//! that passes through no box. It keeps its size and scrolls in its own box.
+//! The graph: every task as a box in the layer given by its wave and its dependencies, every dependency as a curve with an
+//! arrowhead that crosses no box. It keeps its size and scrolls in its own box.
 
 mod places;
 
@@ -22,7 +22,7 @@ const HIGH: f64 = 44.0;
 /// Length of a curve's head.
 const HEAD: f64 = 7.0;
 
-/// Room between a box and the words in it.
+/// Space between a box and its text.
 const PAD: f64 = 10.0;
 
 /// The font of a task's name and state.
@@ -31,7 +31,7 @@ const NAME: Font = Font::bold(12.0);
 /// The font of its title.
 const TITLE: Font = Font::plain(11.0);
 
-/// Most boxes: more cannot be taken in, and the list of tasks is there.
+/// Most boxes: more would be too much to take in, and there is the list of tasks.
 const BOXES_MAX: usize = 400;
 
 /// The dependencies of a run's tasks.

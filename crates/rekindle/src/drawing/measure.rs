@@ -1,9 +1,9 @@
-//! How wide a text is in a drawing. The server has no font, so it knows how wide each letter is in the widest of the fonts that
-//! browsers take for `system-ui`; a label that fits by this measure fits in every one of them.
+//! The width of a text in a drawing. The server has no font, so it uses the widths of the widest font that browsers take for
+//! `system-ui`; a label that fits by this measure fits in all of them.
 
 use crate::ui::{graphemes, one_line, width_of};
 
-/// Widths of the printable ASCII letters, from the space on, in thousandths of the font's size (DejaVu Sans).
+/// Widths of the printable ASCII characters, starting with the space, in thousandths of the font size (DejaVu Sans).
 const ASCII: [u16; 95] = [
     318, 401, 460, 838, 636, 950, 780, 275, 390, 390, 500, 838, 318, 361, 318, 337, 636, 636, 636, 636, 636, 636, 636,
     636, 636, 636, 337, 337, 838, 838, 838, 531, 1000, 684, 686, 698, 770, 632, 575, 775, 752, 295, 295, 656, 557, 863,
@@ -12,7 +12,7 @@ const ASCII: [u16; 95] = [
     337, 636, 838,
 ];
 
-/// An emoji: the colour fonts draw them wider than their size.
+/// An emoji: colour fonts draw them wider than the font size.
 const EMOJI: u16 = 1_400;
 
 /// A character of East Asian scripts fills a square.
@@ -21,7 +21,7 @@ const SQUARE: u16 = 1_050;
 /// Any other letter: the widest of Latin, Greek and Cyrillic.
 const OTHER: u16 = 1_100;
 
-/// How much wider bold letters are, in hundredths.
+/// The factor by which bold letters are wider.
 const BOLD: f64 = 1.16;
 
 /// A font of a drawing.
@@ -32,23 +32,23 @@ pub(super) struct Font {
 }
 
 impl Font {
-    /// Letters of a size.
+    /// A plain font of this size.
     pub(super) const fn plain(size: f64) -> Self {
         Self { size, bold: false }
     }
 
-    /// Bold letters of a size.
+    /// A bold font of this size.
     pub(super) const fn bold(size: f64) -> Self {
         Self { size, bold: true }
     }
 
-    /// How wide a text is at most.
+    /// The largest possible width of a text.
     pub(super) fn width(self, text: &str) -> f64 {
         let thousandths: f64 = text.chars().map(|letter| f64::from(wide(letter))).sum();
         thousandths / 1_000.0 * self.size * if self.bold { BOLD } else { 1.0 }
     }
 
-    /// Anybody's words on one line, harmless and no wider than there is room; a cut is marked.
+    /// Untrusted text on one line, made harmless and no wider than `room`; a truncation is marked.
     pub(super) fn fit(self, text: &str, room: f64) -> String {
         let text = one_line(text);
         if self.width(&text) <= room {

@@ -1,7 +1,7 @@
-//! Where a moment stands on a timeline. Long stretches in which nothing happened (a weekly limit, a night) are squeezed, so
-//! that what did happen can be seen beside them.
+//! The position of a moment on a timeline. Long periods in which nothing happened (a weekly limit, a night) are squeezed, so
+//! that what did happen remains visible beside them.
 
-/// Ways to divide time, in milliseconds: people count in these.
+/// Steps for dividing time, in milliseconds, as people count it.
 const STEPS: [i64; 33] = [
     1,
     2,
@@ -41,19 +41,19 @@ const STEPS: [i64; 33] = [
 /// Most marks on the axis: more labels would touch each other.
 const TICKS_MAX: i64 = 8;
 
-/// A stretch is squeezed when it is longer than this part of the whole: shorter ones do no harm.
+/// A period is squeezed when it is longer than the whole divided by this: shorter ones do no harm.
 const LONG_PART: i64 = 8;
 
-/// The width of a squeezed stretch: its label fits.
+/// The width of a squeezed period: enough for its label.
 const SQUEEZED: f64 = 48.0;
 
 /// Least room between two labels of the axis.
 const LABEL: f64 = 52.0;
 
-/// A stretch of time at its place.
+/// A period of time and its position.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Stretch {
-    /// From when, in milliseconds.
+    /// Its start, in milliseconds.
     pub from: i64,
     pub until: i64,
     pub left: f64,
@@ -91,7 +91,7 @@ impl Scale {
         Self { stretches: place(&pieces, left, width) }
     }
 
-    /// Where a moment stands; what lies outside stands at the edge.
+    /// The position of a moment; one outside the axis is placed at the edge.
     pub(super) fn x(&self, time: i64) -> f64 {
         let at = self.stretches.iter().find(|stretch| time <= stretch.until).or(self.stretches.last());
         let Some(at) = at else { return 0.0 };
@@ -103,7 +103,7 @@ impl Scale {
         self.stretches.iter().filter(|stretch| stretch.squeezed)
     }
 
-    /// Marks of the axis: how long after the beginning, and where.
+    /// Marks of the axis: the time since the start, and the position.
     pub(super) fn ticks(&self) -> Vec<(i64, f64)> {
         let shown = || self.stretches.iter().filter(|stretch| !stretch.squeezed);
         let Some(from) = self.stretches.first().map(|first| first.from) else { return Vec::new() };
@@ -114,7 +114,7 @@ impl Scale {
         for stretch in shown() {
             let first = stretch.from.saturating_sub(from);
             let mut after = first.div_euclid(step).saturating_add(i64::from(first.rem_euclid(step) > 0));
-            // Bounded by construction; the bound stands here too, for times that nobody has thought of.
+            // Bounded by construction; the explicit bound is for times that nobody has thought of.
             for _ in 0..=TICKS_MAX {
                 let span = after.saturating_mul(step);
                 if span > stretch.until.saturating_sub(from) {
@@ -137,7 +137,7 @@ fn place(pieces: &[(i64, i64, bool)], left: f64, width: f64) -> Vec<Stretch> {
     let shown = pieces.iter().filter(|piece| !piece.2);
     let all = shown.fold(0_i64, |all, piece| all.saturating_add(piece.1.saturating_sub(piece.0)));
     let narrow = if squeezed == 0 { 0.0 } else { SQUEEZED.min(width / 2.0 / as_float(squeezed)) };
-    // Where nothing is shown in full, the squeezed ones have all the room.
+    // If nothing is shown in full, the squeezed periods share all the space.
     let narrow = if all == 0 { width / as_float(squeezed.max(1)) } else { narrow };
     let room = width - narrow * as_float(squeezed);
     let mut stretches = Vec::new();
@@ -160,7 +160,7 @@ pub(super) fn as_float(count: usize) -> f64 {
     count as f64
 }
 
-/// A span as the axis names it: no more than is needed.
+/// A duration as a label of the axis, as short as possible.
 pub(super) fn axis_label(ms: i64) -> String {
     let (seconds, rest) = (ms / 1_000, ms % 1_000);
     let (days, hours, minutes, secs) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60);

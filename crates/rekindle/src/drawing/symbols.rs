@@ -1,5 +1,5 @@
-//! Where the symbols of a lane stand: each at its time, and those that would overlap as one cluster. A cluster shows each kind once
-//! with how often it happened, so that a crash and its recovery in one second are both seen in a run of hours.
+//! The positions of the symbols in a lane: each at its time, and those that would overlap as one cluster. A cluster shows
+//! each kind once with its count, so that a crash and its recovery within one second are both visible in a run of hours.
 
 use super::{TIP_COLUMNS, short};
 use crate::picture::history::MarkKind;
@@ -7,26 +7,26 @@ use crate::picture::history::MarkKind;
 /// Room that a symbol needs.
 pub(super) const ROOM: f64 = 13.0;
 
-/// Room for a letter of a count beside a symbol.
+/// Space for one character of a count beside a symbol.
 const LETTER: f64 = 6.5;
 
-/// Kinds that a cluster shows; with more of them the gravest stay, and the rest are a number.
+/// Most kinds that a cluster shows; if there are more, the gravest stay, and the rest is a number.
 const KINDS_MAX: usize = 3;
 
 /// A symbol of a lane.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Symbol {
-    /// What it is, where it is one of the marks; the graver ones are shown first.
+    /// Its kind, if it is one of the marks; graver ones are shown first.
     pub kind: Option<MarkKind>,
     pub symbol: &'static str,
     pub class: String,
-    /// Where its time is.
+    /// The position of its time.
     pub x: f64,
     /// What it means.
     pub text: String,
 }
 
-/// Symbols that stand in one place.
+/// Symbols that share one position.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Cluster {
     /// Its middle.
@@ -42,7 +42,7 @@ pub(super) struct Cluster {
 pub(super) struct Shown {
     pub symbol: &'static str,
     pub class: String,
-    /// How often, where that is more than once.
+    /// The count, if it is more than one.
     pub many: String,
 }
 
@@ -78,7 +78,7 @@ impl Shown {
     }
 }
 
-/// Clusters of symbols between two edges, none of which touches another as long as they have room at all.
+/// Clusters of symbols between two edges; none touches another as long as there is enough space.
 pub(super) fn clustered(mut symbols: Vec<Symbol>, left: f64, right: f64) -> Vec<Cluster> {
     symbols.sort_by(|a, b| a.x.total_cmp(&b.x));
     let mut clusters: Vec<Cluster> = Vec::new();
@@ -127,7 +127,7 @@ fn shown(members: &[Symbol]) -> Vec<Shown> {
     shown
 }
 
-/// Which of two symbols matters more: what went wrong, then what mended it.
+/// The importance of a symbol: what went wrong first, then what repaired it.
 fn weight(symbol: &Symbol) -> u8 {
     match symbol.kind {
         Some(MarkKind::Failed | MarkKind::Crash) => 4,

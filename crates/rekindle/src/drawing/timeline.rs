@@ -1,5 +1,5 @@
-//! The timeline: a lane for every task, a bar for every attempt at it, a symbol for whatever befell it. Unfinished bars
-//! reach to where the picture ends, so the same drawing serves while the run continues and afterwards.
+//! The timeline: a lane for every task, a bar for every attempt at it, a symbol for everything that happened to it.
+//! Unfinished bars extend to the end of the picture, so the same drawing works during the run and afterwards.
 
 use maud::{Markup, html};
 use rekindle_core::ids::TaskId;
@@ -18,10 +18,10 @@ use crate::ui::{date_time, elapsed};
 /// Width of the whole, in units of the drawing.
 const WIDTH: f64 = 1_180.0;
 
-/// Where the time begins: what stands before it are the tasks' names.
+/// Where the time axis starts: the tasks' names are to the left of it.
 const LEFT: f64 = 272.0;
 
-/// What is left free on the right, for symbols at the end.
+/// Space on the right, for symbols at the end.
 const RIGHT: f64 = 18.0;
 
 /// Height of a lane.
@@ -45,7 +45,7 @@ const NAMES: (f64, f64) = (6.0, LEFT - 10.0);
 /// The font of the names.
 const NAME: Font = Font::plain(12.0);
 
-/// Room that the word at the end of a running time needs: no label of the axis stands there.
+/// Space for the word at the end of the axis of an unfinished run: no label of the axis is put there.
 const NOW: f64 = 64.0;
 
 /// Most lanes: more is a list, not a picture.
@@ -80,14 +80,14 @@ pub(crate) fn timeline(picture: &Picture, links: Links) -> Markup {
     }
 }
 
-/// A row of the timeline and where it begins.
+/// A row of the timeline and its position.
 enum Row<'a> {
     /// The name of a wave.
     Wave(u32, f64),
     Task(&'a TaskRow, f64),
 }
 
-/// The tasks, wave by wave where there are several, and the height of the whole.
+/// The tasks, grouped by wave if there are several waves, and the height of the whole.
 fn rows(tasks: &[TaskRow]) -> (Vec<Row<'_>>, f64) {
     let mut ordered: Vec<&TaskRow> = tasks.iter().collect();
     ordered.sort_by_key(|task| task.wave);
@@ -182,7 +182,7 @@ fn lane(picture: &Picture, task: &TaskRow, scale: &Scale, top: f64, links: Links
     }
 }
 
-/// Symbols that stand in one place. Most stand alone and need no element but their own.
+/// Symbols that share one position. Most are alone and need no element but their own.
 fn marks(cluster: &Cluster, middle: f64) -> Markup {
     let alone = cluster.shown.first().filter(|shown| cluster.shown.len() == 1 && shown.many.is_empty());
     let class = alone.map_or_else(|| "marks".to_owned(), |shown| format!("marks mark {}", shown.class));
@@ -199,7 +199,7 @@ fn marks(cluster: &Cluster, middle: f64) -> Markup {
     }
 }
 
-/// What befell the attempts of a lane and how each of them ended, in order.
+/// What happened to the attempts of a lane and how each of them ended, in order.
 fn symbols(picture: &Picture, spans: &[Span], scale: &Scale) -> Vec<Symbol> {
     let mut symbols = Vec::new();
     for span in spans {
@@ -222,12 +222,13 @@ fn symbols(picture: &Picture, spans: &[Span], scale: &Scale) -> Vec<Symbol> {
     symbols
 }
 
-/// When a task could have begun for the first time: when the last that it waited for had ended, tasks of earlier waves among them.
+/// The earliest time at which a task could have started: when the last task that it waited for had ended, including tasks of
+/// earlier waves.
 fn ready(picture: &Picture, task: &TaskRow, begun: Time) -> Option<Time> {
     let earlier = picture.tasks.iter().filter(|other| other.wave < task.wave).map(|other| &other.id);
     let awaited = task.blocked_by.iter().chain(earlier);
     let ends = awaited.flat_map(|before| picture.history.of(before)).filter_map(|span| span.ended_at);
-    // What ended later was looked at again: it was not waited for.
+    // A later attempt worked on its task again: this task did not wait for it.
     let last = ends.filter(|end| *end <= begun).max();
     Some(last.unwrap_or(picture.run.started_at).max(picture.run.started_at))
 }
@@ -265,7 +266,7 @@ fn bar(
     }
 }
 
-/// What a task waits for since its last attempt, while nobody is at it.
+/// What a task has been waiting for since its last attempt, while no agent works on it.
 fn tail(picture: &Picture, task: &TaskRow, spans: &[Span], scale: &Scale, middle: f64) -> Markup {
     // What waits for its wave waits for others, and is not late.
     let ended = |state: &str| matches!(state, "complete" | "failed" | "skipped");

@@ -1,5 +1,5 @@
-//! The arguments of a call as models really give them: a single text where a list is asked for, a number as text. What is
-//! missing or cannot be meant is said in words that tell how to call again.
+//! The arguments of a call as models really give them: a single text instead of a list, a number as text. Errors say what is
+//! missing or makes no sense, and how to call again.
 
 use rekindle_core::ids::TaskId;
 use rmcp::model::JsonObject;
@@ -28,12 +28,12 @@ impl<'a> Arguments<'a> {
         TaskId::new(name.trim()).map_err(|error| format!("`{name}` is not a task id: {error}{yours}"))
     }
 
-    /// A text that must be there.
+    /// A required text.
     pub(super) fn needed(&self, name: &str) -> Result<String, String> {
         self.text(name)?.ok_or_else(|| format!("`{}` needs `{name}`, a text", self.tool))
     }
 
-    /// A text; one without words is none.
+    /// A text; a blank one counts as missing.
     pub(super) fn text(&self, name: &str) -> Result<Option<String>, String> {
         let text = match self.value(name) {
             None => return Ok(None),

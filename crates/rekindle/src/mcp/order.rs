@@ -1,5 +1,5 @@
-//! A call of a tool: what it asks for, and how it is carried out through the control socket, by the same words as on
-//! the command line.
+//! A tool call: what it asks for, and how it is carried out through the control socket, with the same words as on the
+//! command line.
 
 use rekindle_core::ids::TaskId;
 use rekindle_core::report::{Checkpoint, OVER, Report};
@@ -48,7 +48,7 @@ impl Order {
         Ok(Self::Report(report))
     }
 
-    /// What is said when the answer takes too long: the same call gives it later.
+    /// The answer when the result takes too long: the same call returns it later.
     pub(super) fn again(&self, tool: &str) -> ToolAnswer {
         let call = format!("call `{tool}` again with the same arguments to wait for it");
         let told = match self {
@@ -61,7 +61,7 @@ impl Order {
         ToolAnswer { ok: false, ..told }
     }
 
-    /// Does it, and says what came of it.
+    /// Carries out the call and returns the result.
     pub(super) fn carry_out(&self, agent: &Agent, own: &[String]) -> ToolAnswer {
         match self {
             Self::List => list(agent, own),
@@ -196,7 +196,7 @@ fn complete(agent: &Agent, task: &TaskId, how: &str) -> ToolAnswer {
         .with("state", json!("complete"))
 }
 
-/// What comes after a task that has ended.
+/// What to do after a task that has ended.
 fn next(agent: &Agent) -> String {
     let open = |line: &TaskLine| !matches!(line.state.as_str(), "complete" | "failed" | "skipped");
     match agent.tasks() {
@@ -222,7 +222,7 @@ fn kept(report: &Report) -> ToolAnswer {
         .with("kept", json!(true))
 }
 
-/// A refusal or a trouble, with what to do about it.
+/// The answer for a refusal or an error, with what to do about it.
 fn failed(error: &CliError) -> ToolAnswer {
     let mut text = error.message.clone();
     if error.kind == Kind::Refused {

@@ -1,5 +1,5 @@
-//! Standard input and output as a transport. It passes over whatever a confused client says before its first request,
-//! where the library would leave.
+//! Standard input and output as a transport. It skips whatever a confused client sends before its first request, where the
+//! library would exit.
 
 use rmcp::model::JsonRpcMessage;
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
@@ -16,7 +16,7 @@ pub(super) struct Patient {
 }
 
 impl Patient {
-    /// On the streams of this process. A longer line than a report may have is passed over.
+    /// On this process's streams. A line longer than a report may be is skipped.
     pub(super) fn on_stdio() -> Self {
         let (read, write) = rmcp::transport::stdio();
         Self { lines: AsyncRwTransport::new(read, write).with_max_line_length(LINE_LIMIT), begun: false }

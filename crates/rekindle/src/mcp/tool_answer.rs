@@ -1,5 +1,5 @@
-//! What a tool answers: the same in words and in fields. The words stand in a field as well, because some programs show
-//! their model only one of the two.
+//! What a tool answers: the same in words and in fields. The words are in a field as well, because some programs show their
+//! model only one of the two.
 
 use rekindle_core::ids::TaskId;
 use rekindle_core::report::Evidence;
@@ -14,7 +14,7 @@ use crate::ui::harmless;
 /// Longest output of one check in an answer: a failing test's last screens, and little of the agent's context.
 const OUTPUT_MAX_BYTES: usize = 6 * 1024;
 
-/// Checks told in full; a plan with more has most of them passing.
+/// Checks reported in full; in a plan with more, most of them pass.
 const CHECKS_TOLD: usize = 20;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +36,7 @@ impl ToolAnswer {
         Self { ok: false, error: true, message, fields: JsonObject::new() }
     }
 
-    /// With one more field.
+    /// The same answer with one more field.
     pub(super) fn with(mut self, name: &str, value: Value) -> Self {
         self.fields.insert(name.to_owned(), value);
         self

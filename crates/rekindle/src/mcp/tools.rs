@@ -1,24 +1,25 @@
-//! The tools as a client lists them: names, what models are told of them, the schemas of what goes in and comes out.
+//! The tools as a client lists them: names, descriptions for models, and the schemas of input and output.
 //!
-//! The schemas are written out in the few words that every provider of models accepts: no references, no unions.
+//! The schemas use only the few keywords that every model provider accepts: no references, no unions.
 
 use rekindle_core::role::Role;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
-/// Tools that only those have who do work themselves.
+/// Tools for roles that do work themselves.
 const FOR_WORK: [&str; 2] = ["task_done", "task_split"];
 
-/// Tools that are taken and not offered: every prompt has what they tell, and what is offered stands in each request to a model.
+/// Tools that are accepted but not offered: every prompt has what they say, and everything that is offered is part of each
+/// request to a model.
 const UNLISTED: [&str; 3] = ["heartbeat", "task_list", "task_start"];
 
-/// Offered once a task was tried before: then it may be too large for one go.
+/// Offered from the second attempt at a task on: it may be too large for one.
 const FOR_ANOTHER_TRY: &str = "task_split";
 
-/// The tool that stands for all of an agent's tools.
+/// The tool that replaces all of an agent's tools.
 pub(super) const IN_ONE: &str = "report";
 
-/// What it can report, by the names of the tools it stands for, and the field of each that its `text` is.
+/// What it can report, by the names of the tools it replaces, and the field of each that its `text` becomes.
 const KINDS: [(&str, &str); 6] = [
     ("task_done", "result"),
     ("checkpoint", "status"),
@@ -28,15 +29,15 @@ const KINDS: [(&str, &str); 6] = [
     ("task_fail", "reason"),
 ];
 
-/// The tools that a role is offered, by name: a list that never changes keeps the prompt caches of models warm. Who judges work
-/// does none, and a verdict is offered only to the role that may give it.
+/// The tools that a role is offered, by name: a list that never changes keeps the models' prompt caches warm. A role that
+/// judges work does none, and a verdict is offered only to the role that may give it.
 pub(super) fn offered(role: Role, again: bool) -> Vec<Tool> {
     let mut tools = of(role);
     tools.retain(|tool| !UNLISTED.contains(&tool.name.as_ref()) && (again || tool.name != FOR_ANOTHER_TRY));
     tools
 }
 
-/// All of an agent's tools in one, for a program that sends much of its own with every request as soon as it has a server.
+/// All of an agent's tools in one, for a program that adds much of its own to every request as soon as it has a server.
 pub(super) fn in_one(again: bool) -> Tool {
     let offered = KINDS.iter().map(|(kind, _)| *kind).filter(|kind| again || *kind != FOR_ANOTHER_TRY);
     let mut properties = vec![
@@ -53,8 +54,8 @@ pub(super) fn in_one(again: bool) -> Tool {
     tool(IN_ONE, words, properties, &["kind", "task", "text"], false)
 }
 
-/// A call of the tool that stands for all of them, as a call of the tool that is meant. The error says what is wrong
-/// with it, for the model.
+/// Translates a call of the combined tool into a call of the tool that is meant. The error says what is wrong with it, for
+/// the model.
 pub(super) fn meant(given: &JsonObject) -> Result<(&'static str, JsonObject), String> {
     let kind = given.get("kind").and_then(Value::as_str).unwrap_or_default().trim();
     let Some((kind, field)) = KINDS.into_iter().find(|(known, _)| *known == kind) else {
@@ -70,7 +71,7 @@ pub(super) fn meant(given: &JsonObject) -> Result<(&'static str, JsonObject), St
     Ok((kind, meant))
 }
 
-/// The tools that are taken from a role, by name.
+/// The tools that are accepted from a role, by name.
 pub(super) fn of(role: Role) -> Vec<Tool> {
     let mut tools = for_everybody();
     if role.reviews() {
@@ -103,7 +104,7 @@ fn verdict(role: Role) -> Tool {
     tool(name, words, properties, &["task", "verdict", "issues"], false)
 }
 
-/// Every word here stands in every request to a model: names say what a field is, and words only what a name cannot.
+/// Every word here is part of every request to a model: names say what a field is, and descriptions only what a name cannot.
 fn for_everybody() -> Vec<Tool> {
     let task = ("task", text());
     vec![
@@ -165,7 +166,7 @@ fn tool(
 ) -> Tool {
     let properties: JsonObject = properties.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect();
     let mut input = json!({ "type": "object", "properties": properties });
-    // An empty list is no schema for older readers.
+    // Older readers do not accept an empty list in a schema.
     if !required.is_empty() {
         input["required"] = json!(required);
     }
@@ -175,7 +176,7 @@ fn tool(
         .with_annotations(hints)
 }
 
-/// What every answer has, and what this tool's has beside it.
+/// The schema of an answer: what every answer has, and what this tool's has in addition.
 fn output(name: &str) -> Value {
     let flag = |words: &str| described(json!({ "type": "boolean" }), words);
     let number = |words: &str| described(json!({ "type": "integer" }), words);

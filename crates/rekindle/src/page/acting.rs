@@ -1,4 +1,5 @@
-//! Buttons for what a person can do, each with what it will do; the script asks first and orders it through the port.
+//! Buttons for what a person can do, each with a description; the script asks for confirmation and sends the order through
+//! the port.
 
 use maud::{Markup, html};
 use rekindle_core::input::TaskEdit;
@@ -12,7 +13,7 @@ use crate::lost;
 use crate::picture::Picture;
 use crate::ui::{harmless, one_line};
 
-/// A button for an act; nothing where it makes no sense or nothing can be ordered.
+/// A button for an act; empty if the act makes no sense or orders are disabled.
 pub(super) fn button(visit: &Visit<'_>, picture: &Picture, act: &Act, label: &str) -> Markup {
     if visit.site.read_only || act.refusal(picture).is_some() {
         return html! {};
@@ -24,7 +25,7 @@ pub(super) fn button(visit: &Visit<'_>, picture: &Picture, act: &Act, label: &st
     }
 }
 
-/// Where an act is ordered.
+/// The address that an act is sent to.
 pub(crate) fn place(act: &Act) -> String {
     match act {
         Act::Retry(id) => format!("/api/tasks/{}/retry", encoded(id.as_str())),
@@ -44,7 +45,7 @@ pub(crate) fn place(act: &Act) -> String {
     }
 }
 
-/// An edit of a task's checks, before it is said which.
+/// An edit of a task's checks, before the new checks are known.
 pub(crate) fn other_checks() -> TaskEdit {
     TaskEdit { accept: Some(Vec::new()), ..TaskEdit::default() }
 }
@@ -95,7 +96,7 @@ pub(super) fn question(visit: &Visit<'_>, question: &QuestionRow) -> Markup {
     }
 }
 
-/// What the person told the agent of a task, with how each message was delivered, and a box for another.
+/// The person's messages to the agent of a task, with how each was delivered, and a box for another.
 pub(super) fn tell(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Markup {
     let open = !visit.site.read_only && Act::Tell(task.id.clone(), String::new()).refusal(picture).is_none();
     if task.told.is_empty() && !open {
@@ -127,7 +128,7 @@ pub(super) fn tell(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Mark
     }
 }
 
-/// An answer that was given and can still be taken back: its order's number and its words.
+/// An answer that was given and can still be undone: its order's number and its words.
 fn given<'a>(visit: &'a Visit<'_>, question: u64) -> Option<(u64, &'a str)> {
     let placed = &visit.site.picture.as_deref()?.run.placed;
     placed.iter().find_map(|placed| match &placed.order {
@@ -144,7 +145,7 @@ fn undo(visit: &Visit<'_>, number: u64) -> Markup {
     }
 }
 
-/// Orders that can still be taken back. Answers stand with their questions, where those are on the page.
+/// Orders that can still be undone. Answers are shown with their questions, if those are on the page.
 pub(super) fn waiting(visit: &Visit<'_>, picture: &Picture, with_answers: bool) -> Markup {
     let is_answer = |order: &Undoable| matches!(order, Undoable::Answer { .. });
     html! {

@@ -1,4 +1,4 @@
-//! What was used: by task with its parts summed up, by agent, and by the kind of program.
+//! What was used: by task including its parts, by agent, and by the kind of program.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::ui::{dollars, one_line, short_count};
 use crate::view::{CostGroup, Costs, Spent};
 use crate::waits;
 
-/// How deep parts of parts are drawn in; deeper ones stand at this depth.
+/// How deep parts of parts are indented; deeper ones are shown at this depth.
 const DEPTH_MAX: usize = 4;
 
 /// Columns of the list by task.
@@ -98,7 +98,7 @@ fn descend<'a>(picture: &'a Picture, task: &'a TaskRow, depth: usize, order: &mu
     }
 }
 
-/// A task with all its parts.
+/// What a task and all its parts used.
 fn sum(picture: &Picture, task: &TaskRow, own: &BTreeMap<TaskId, Spent>, depth: usize) -> Spent {
     let mut all = own.get(&task.id).copied().unwrap_or_default();
     for part in task.parts.iter().filter(|_| depth < DEPTH_MAX).filter_map(|part| picture.task(part.as_str())) {

@@ -20,7 +20,7 @@ const PAGE: usize = 100;
 /// Events read at once while looking for those that fit.
 const WINDOW: u64 = 2_048;
 
-/// Events looked at for one page at most: a filter that fits nothing must not read a store of millions at every look.
+/// Most events read for one page: a filter that matches nothing must not read a store of millions on every refresh.
 const LOOKED_AT_MAX: u64 = 200_000;
 
 const CATEGORIES: [(&str, &str); 6] = [
@@ -121,7 +121,7 @@ fn fits(visit: &Visit<'_>, event: &StoredEvent) -> bool {
     of_category && of_task && words()
 }
 
-/// What an event is about, by the first word of its kind.
+/// The category of an event, by the first word of its kind.
 fn category_of(kind: &str) -> &'static str {
     match kind.split('_').next().unwrap_or_default() {
         "task" | "checks" | "checkpoint" | "split" | "verdict" | "workflow" | "diff" | "merge" => "task",
@@ -185,7 +185,7 @@ fn evidence(event: &StoredEvent) -> Markup {
     html! { @if !lines.is_empty() { ul.evidence { @for line in lines { li { (one_line(&line)) } } } } }
 }
 
-/// An event for programs, laid out for one reading.
+/// An event as JSON, formatted for reading.
 fn json(event: &StoredEvent) -> String {
     let value = serde_json::json!({
         "seq": event.seq, "time": stamp(Time(event.time_ms)), "run": event.run, "kind": event.kind, "agent": event.agent,

@@ -1,4 +1,4 @@
-//! What stands around every page: head, navigation, the region that speaks, and the dialogs that the script opens.
+//! What surrounds every page: head, navigation, the live region, and the dialogs that the script opens.
 
 use maud::{DOCTYPE, Markup, html};
 
@@ -9,7 +9,7 @@ use crate::picture::history::MarkKind;
 use crate::ui::{Tone, one_line, zone_line};
 use crate::view::REPAIR;
 
-/// News that a page carries for the region that speaks: more than this nobody listens to.
+/// News that a page carries for the live region: nobody listens to more.
 const SPOKEN: usize = 6;
 
 /// The keys and what they do: the help is made from it, and the script reads it from there.
@@ -34,7 +34,7 @@ const KEYS: &[(&str, &str)] = &[
     ("Esc", "close, or leave a field"),
 ];
 
-/// A page without what is around it.
+/// A page without its surroundings.
 pub(super) struct Frame {
     title: String,
     body: Markup,
@@ -42,12 +42,12 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// A page that is looked at again as soon as something happens.
+    /// A page that is refreshed as soon as something happens.
     pub(super) fn new(title: &str, body: Markup) -> Self {
         Self { title: title.to_owned(), body, every_ms: 250 }
     }
 
-    /// The shortest time between two looks, for pages that cost more to make.
+    /// The shortest time between two refreshes, for pages that cost more to make.
     pub(super) fn at_most_every(self, every_ms: u32) -> Self {
         Self { every_ms, ..self }
     }
@@ -154,7 +154,7 @@ pub(super) fn run_state(picture: &Picture) -> Markup {
         "complete" => ("✔", "complete", Tone::Good),
         "failed" => ("✖", "failed", Tone::Error),
         "paused" => ("‖", "paused", Tone::Warning),
-        // A wait that ends by itself needs somebody who waits.
+        // A wait that ends on its own needs a coordinator that waits.
         _ if nobody => ("‖", "no coordinator", Tone::Warning),
         "waiting" => ("‖", "waits for a limit", Tone::Warning),
         "pausing" => ("‖", "pausing", Tone::Warning),
@@ -169,7 +169,7 @@ pub(super) fn run_state(picture: &Picture) -> Markup {
     }
 }
 
-/// What the region that speaks may say, newest last; the script says what is new in it.
+/// What the live region may announce, newest last; the script announces what is new in it.
 fn spoken(picture: Option<&Picture>) -> Markup {
     let Some(picture) = picture else { return html! { ol #news hidden {} } };
     let counts = picture.counts();

@@ -14,7 +14,7 @@ use crate::picture::Picture;
 use crate::picture::lines::LineIndex;
 use crate::ui::{clock_time, harmless, one_line};
 
-/// Lines of the window that needs no script.
+/// Lines in the window for pages without a script.
 const WINDOW: usize = 500;
 
 pub(super) fn page(visit: &Visit<'_>, id: AttemptId) -> Result<Frame> {
@@ -34,7 +34,7 @@ pub(super) fn page(visit: &Visit<'_>, id: AttemptId) -> Result<Frame> {
     Ok(Frame::new(&title, body).at_most_every(1_000))
 }
 
-/// Which attempt it is at the task that it is at.
+/// The attempt's number for the task that it is working on.
 fn numbered(picture: &Picture, attempt: &AttemptRow) -> String {
     let number = attempt.task.as_ref().map(|task| picture.number_of(task, attempt.attempt));
     number.map_or_else(|| "attempt".to_owned(), |number| format!("attempt {number}"))
@@ -69,7 +69,7 @@ fn head(visit: &Visit<'_>, picture: &Picture, attempt: &AttemptRow) -> Markup {
     }
 }
 
-/// The log itself; what is in it belongs to the script once that runs.
+/// The log itself; its contents belong to the script once that runs.
 pub(super) fn viewer(visit: &Visit<'_>, attempt: &AttemptRow, from: usize, lines: &[StoredLine]) -> Markup {
     let raw = visit.ways.to(&format!("/api/logs/{}/raw", attempt.attempt.0));
     html! {

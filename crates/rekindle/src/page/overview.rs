@@ -1,4 +1,4 @@
-//! The overview: how the run stands, what failed and what needs a person first, then what happened and every task.
+//! The overview: the state of the run, what failed and what needs a person first, then what happened and every task.
 
 use maud::{Markup, html};
 use rekindle_core::ids::TaskId;
@@ -124,7 +124,7 @@ fn failed(visit: &Visit<'_>, picture: &Picture) -> Markup {
         section #failed aria-labelledby="failed-title" {
             h2 #failed-title { "What failed, and why" }
             ul.cards { @for task in &failed { (failed_card(visit, picture, task)) } }
-            // One has its own button.
+            // A single one has its own button.
             @if failed.len() > 1 { div.acts { (acting::button(visit, picture, &again, "Retry what failed…")) } }
         }
     }
@@ -174,7 +174,7 @@ fn inbox(visit: &Visit<'_>, picture: &Picture) -> Markup {
     }
 }
 
-/// Crashes, limits and recoveries, newest first: they stand out.
+/// Crashes, limits and recoveries, newest first, so that they stand out.
 fn recent(visit: &Visit<'_>, picture: &Picture) -> Markup {
     let news = &picture.history.news;
     if news.is_empty() {

@@ -13,17 +13,17 @@ use crate::picture::standing::{self, Standing};
 use crate::ui::{Tone, clock_time, date_time, dollars, elapsed, harmless, one_line, short_count, stamp};
 use crate::view::Spent;
 
-/// Context that is fuller than this is worth a look, in percent: agents compact soon after.
+/// Context usage above this is worth attention, in percent: agents compact soon after.
 const CONTEXT_HIGH: u64 = 80;
 
-/// Addresses of pages that stay in the run that is looked at.
+/// Addresses of pages that stay in the run that is shown.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ways {
     run: Option<String>,
 }
 
 impl Ways {
-    /// In a run that was named, or in the newest.
+    /// For a named run, or for the newest.
     pub(super) fn of(run: Option<&str>) -> Self {
         Self { run: run.filter(|run| !run.is_empty()).map(str::to_owned) }
     }
@@ -87,12 +87,12 @@ pub(super) fn stands(standing: &Standing) -> Markup {
     pill(standing.symbol, standing.word, standing.tone)
 }
 
-/// What befell, as a symbol and a word.
+/// What happened, as a symbol and a word.
 pub(super) fn mark(kind: MarkKind) -> Markup {
     pill(kind.symbol(), kind.name(), kind.tone())
 }
 
-/// The line that says what a task waits for, its countdown counted on by the script.
+/// The line that says what a task waits for; the script updates its countdown.
 pub(super) fn note(picture: &Picture, task: &TaskRow, standing: &Standing) -> Markup {
     let Some(note) = &standing.note else { return html! {} };
     let gates = picture.run.waits.iter().filter_map(|wait| wait.until);
@@ -111,7 +111,7 @@ pub(super) fn countdown(until: Time, now: Time) -> Markup {
     html! { time.count data-until=(until.0) datetime=(stamp(until)) title=(date_time(until)) { (elapsed(until.since_ms(now))) } }
 }
 
-/// A span; an open one is counted up by the script.
+/// A duration; the script counts up an open one.
 pub(super) fn span(from: Time, to: Option<Time>, now: Time) -> Markup {
     match to {
         Some(to) => html! { span.num { (elapsed(to.since_ms(from))) } },
@@ -119,7 +119,7 @@ pub(super) fn span(from: Time, to: Option<Time>, now: Time) -> Markup {
     }
 }
 
-/// A moment of the day; the exact one shows when it is pointed at.
+/// A time of day; pointing at it shows the exact time.
 pub(super) fn moment(time: Time) -> Markup {
     html! { time.num datetime=(stamp(time)) title=(date_time(time)) { (clock_time(time)) } }
 }
@@ -140,7 +140,7 @@ pub(super) fn code(text: &str, what: &str) -> Markup {
     }
 }
 
-/// What the agent of a failing task printed last.
+/// The last output of a failing task's agent.
 pub(super) fn output(picture: &Picture, task: &TaskRow) -> Markup {
     let Some(output) = picture.outputs.get(&task.id) else { return html! {} };
     let text = output.shown().collect::<Vec<_>>().join("\n");
@@ -176,7 +176,7 @@ pub(super) fn context(measure: Option<Measure>) -> Markup {
     }
 }
 
-/// Tokens, or that nobody said.
+/// Tokens, or a dash if they are unknown.
 pub(super) fn tokens(spent: Option<&Spent>) -> Markup {
     match spent.map_or(0, |spent| spent.tokens) {
         0 => html! { span.dim { "–" } },
@@ -184,7 +184,7 @@ pub(super) fn tokens(spent: Option<&Spent>) -> Markup {
     }
 }
 
-/// Dollars, or that nobody said.
+/// Dollars, or a dash if they are unknown.
 pub(super) fn cost(spent: Option<&Spent>) -> Markup {
     match spent.and_then(|spent| spent.cost_usd) {
         None => html! { span.dim { "–" } },
@@ -192,7 +192,7 @@ pub(super) fn cost(spent: Option<&Spent>) -> Markup {
     }
 }
 
-/// The same for a cell: nothing where nobody said.
+/// The same for a cell: `None` if they are unknown.
 pub(super) fn tokens_cell(spent: Option<&Spent>) -> Option<Markup> {
     spent.is_some_and(|spent| spent.tokens > 0).then(|| tokens(spent))
 }
@@ -205,7 +205,7 @@ pub(super) fn context_cell(measure: Option<Measure>) -> Option<Markup> {
     measure.and_then(|measure| measure.remaining_percent()).map(|_| context(measure))
 }
 
-/// A title on one line; whoever points at it sees all of it.
+/// A title on one line; pointing at it shows all of it.
 pub(super) fn title(text: &str) -> Markup {
     let text = one_line(text);
     html! { span.line title=(text) { (text) } }
@@ -224,7 +224,7 @@ pub(super) fn fits(filter: &str, text: &str) -> bool {
     })
 }
 
-/// Whether the letters of a word come in a text one after the other, near each other.
+/// Whether the letters of a word occur in a text in order, close together.
 fn loosely(word: &str, text: &str) -> bool {
     let mut letters = text.char_indices();
     let (mut first, mut last) = (None, 0);
@@ -235,7 +235,7 @@ fn loosely(word: &str, text: &str) -> bool {
     last - first.unwrap_or(0) <= word.len() * 2
 }
 
-/// The word for a task's state in lists that hold rows only.
+/// A task's state and the markup of its note, for lists.
 pub(super) fn standing_of(picture: &Picture, task: &TaskRow) -> (Standing, Markup) {
     let standing = standing::of(picture, task);
     let note = note(picture, task, &standing);

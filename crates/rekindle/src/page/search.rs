@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::picture::lines::LineIndex;
 use crate::ui::one_line;
 
-/// Hits that are shown, newest first: whoever gets more than this asks for more words.
+/// Most hits that are shown, newest first: with more, a person adds words to the search.
 const HITS_MAX: usize = 200;
 
 pub(super) fn page(visit: &Visit<'_>) -> Result<Frame> {

@@ -1,5 +1,5 @@
-//! Lists as tables that become cards on a phone: columns in which no row has anything are left out, and every cell carries its
-//! column's name for the card.
+//! Lists as tables that become cards on a phone: empty columns are left out, and every cell carries its column's name for
+//! the card.
 
 use maud::{Markup, html};
 
@@ -8,14 +8,14 @@ pub(super) type Column = (&'static str, &'static str);
 
 /// A row. The first cell heads it.
 pub(super) struct Line {
-    /// What it is known by when the page changes.
+    /// Identifies the row when the page changes.
     pub key: String,
     pub class: &'static str,
     /// A state for the style.
     pub state: Option<String>,
-    /// Whether it is the one that is looked at.
+    /// Whether it is the one that is shown.
     pub current: bool,
-    /// Nothing where there is nothing to say.
+    /// `None` for an empty cell.
     pub cells: Vec<Option<Markup>>,
 }
 
@@ -25,12 +25,12 @@ impl Line {
     }
 }
 
-/// A list. `caption` says what it holds, to those who do not see it.
+/// A list. `caption` describes its contents for people who cannot see it.
 pub(super) fn table(label: &str, caption: &str, class: &str, columns: &[Column], lines: &[Line]) -> Markup {
     let filled = |at: usize| lines.iter().any(|line| line.cells.get(at).is_some_and(Option::is_some));
     let shown: Vec<(usize, &Column)> =
         columns.iter().enumerate().filter(|(at, _)| *at == 0 || lines.is_empty() || filled(*at)).collect();
-    // The roles stand here because a style that makes cards of rows takes them away in some browsers.
+    // The roles are explicit because a style that turns rows into cards removes them in some browsers.
     html! {
         div.scroll.listing tabindex="0" role="region" aria-label=(label) {
             table class={ "rows " (class) } role="table" {

@@ -1,5 +1,5 @@
-//! A task's page: how it stands, its attempts side by side, and behind tabs its brief, checks, diff, story and log. Only the tab
-//! that is looked at is read.
+//! A task's page: its state, its attempts side by side, and tabs with its brief, checks, diff, story and log. Only the open
+//! tab is read.
 
 mod tabs;
 
@@ -16,7 +16,7 @@ use crate::picture::history::{MarkKind, Span};
 use crate::picture::standing;
 use crate::ui::{harmless, one_line};
 
-/// The tabs: the word in the address, the word on it, and the shortest time between two looks.
+/// The tabs: the word in the address, the label, and the shortest time between two refreshes.
 const TABS: [(&str, &str, u32); 6] = [
     ("", "Attempts", 250),
     ("why", "Why", 500),
@@ -55,7 +55,7 @@ pub(super) fn page(visit: &Visit<'_>, id: &str) -> Result<Frame> {
 fn head(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Markup {
     let (standing, note) = parts::standing_of(picture, task);
     let question = standing::question_of(picture, task);
-    // What it waits for is linked right behind it.
+    // The tasks that it waits for are linked directly after it.
     let linked = standing.note.as_deref().is_some_and(|note| note.starts_with("after ")) && !task.blocked_by.is_empty();
     html! {
         p.crumb { a href=(visit.ways.to("/")) { "Tasks" } " / " (one_line(task.id.as_str())) (copy(task.id.as_str())) }

@@ -1,4 +1,4 @@
-//! A task's changes, file by file, for views. Git is asked when a person looks at them, never before.
+//! A task's changes, file by file, for views. Git is called only when a person opens them.
 
 use rekindle_core::view::TaskRow;
 use rekindle_engine::git::{ChangesIn, Repo, Work};
@@ -15,7 +15,7 @@ const LINE_MAX_CHARS: usize = 2_000;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Diff {
-    /// Where they were found, in words.
+    /// Where the changes were found, in words.
     pub place: &'static str,
     /// Files in git's order.
     pub files: Vec<FileDiff>,
@@ -27,9 +27,9 @@ pub(crate) struct Diff {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FileDiff {
-    /// Its path; for one that was moved, the new one.
+    /// Its path; for a moved file, the new one.
     pub path: String,
-    /// What became of it besides its lines: `new file`, `deleted`, `moved from a.rs`, `binary`.
+    /// What happened to it besides its lines: `new file`, `deleted`, `moved from a.rs`, `binary`.
     pub note: Option<String>,
     pub added: usize,
     pub removed: usize,
@@ -45,7 +45,7 @@ pub(crate) struct DiffLine {
     pub text: String,
 }
 
-/// What a line of a diff is.
+/// The kind of a line of a diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineKind {
     /// The head of a hunk.
@@ -67,7 +67,7 @@ impl LineKind {
     }
 }
 
-/// What a task changes; nothing where there is no git or nothing to compare.
+/// What a task changes; `None` if there is no git or nothing to compare.
 pub(crate) fn of(project: &Project, picture: &Picture, task: &TaskRow) -> Result<Option<Diff>> {
     let Ok(repo) = Repo::of(&project.root) else { return Ok(None) };
     let branch = picture.run.work_branch.clone().unwrap_or_default();
@@ -86,7 +86,7 @@ pub(crate) fn of(project: &Project, picture: &Picture, task: &TaskRow) -> Result
 /// Reads a unified diff as git writes it.
 pub(crate) fn parse(patch: &str) -> Vec<FileDiff> {
     let mut files: Vec<FileDiff> = Vec::new();
-    // Lines of a hunk that are still to come: what looks like a header inside one is content.
+    // Remaining lines of a hunk: what looks like a header inside a hunk is content.
     let (mut old_left, mut new_left) = (0_usize, 0_usize);
     for line in patch.split_terminator('\n') {
         if old_left == 0 && new_left == 0 {
@@ -131,7 +131,7 @@ impl FileDiff {
         self.lines.push(DiffLine { kind, text: crate::ui::harmless(&shown).replace('\n', " ") });
     }
 
-    /// What stands between the names and the first hunk.
+    /// Reads a line between the names and the first hunk.
     fn header(&mut self, line: &str) {
         let note = if line.starts_with("new file") {
             Some("new file".to_owned())
@@ -166,7 +166,7 @@ fn hunk(line: &str) -> Option<(usize, usize)> {
     Some((many(old)?, many(new)?))
 }
 
-/// The path in `a/PATH b/PATH`: both are the same unless the file was moved, and then a later line tells.
+/// The path in `a/PATH b/PATH`: both are the same unless the file was moved, and then a later line says so.
 fn path_of(names: &str) -> String {
     let half = names.len().saturating_sub(1) / 2;
     let second = names.get(half + 1..).and_then(|name| name.strip_prefix("b/"));

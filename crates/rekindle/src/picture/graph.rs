@@ -1,17 +1,17 @@
-//! Where tasks stand in a drawing of their dependencies: in layers from left to right, the layers of a wave after those of the wave
-//! before, and within a layer near those they wait for. A dependency that spans layers has a place of its own in each of them, so
-//! that its line passes between tasks and not through them. Places are counted, not measured: how large one is, is left to whoever
-//! draws.
+//! The layout of tasks in a drawing of their dependencies: in layers from left to right, the layers of a wave after those of
+//! the wave before, and within a layer near the tasks they wait for. A dependency that spans layers has its own place in
+//! each of them, so that its line passes between tasks and not through them. Places are counted, not measured: their size is
+//! up to the drawing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rekindle_core::ids::TaskId;
 use rekindle_core::view::TaskRow;
 
-/// How often layers are ordered by their neighbours: more changes nothing that a person would see.
+/// How often layers are ordered by their neighbours: more passes change nothing visible.
 const SWEEPS: usize = 6;
 
-/// Most places for lines that pass a layer: with more of them there is nothing to see but lines.
+/// Most places for lines that pass a layer: with more of them, only lines would be visible.
 const BENDS_MAX: usize = 2_000;
 
 /// What has a place in a layer.
@@ -19,7 +19,7 @@ const BENDS_MAX: usize = 2_000;
 pub(crate) enum Place {
     /// A task, by its number.
     Task(usize),
-    /// The lines from a task to later layers, by the number of that task: they pass as one.
+    /// The lines from a task to later layers, by the number of that task: they share one place.
     Bend(usize),
 }
 
@@ -33,12 +33,12 @@ pub(crate) struct WaveSpan {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Graph {
-    /// What stands in each layer, from top to bottom; tasks by their number in the plan's order.
+    /// The contents of each layer, from top to bottom; tasks by their number in the plan's order.
     pub layers: Vec<Vec<Place>>,
     pub layer_of: Vec<usize>,
-    /// Who waits for whom: the first has to end before the second may begin.
+    /// Dependencies: the first task has to end before the second may start.
     pub edges: Vec<(usize, usize)>,
-    /// The waves in their order, where there is more than one.
+    /// The waves in order, if there is more than one.
     pub waves: Vec<WaveSpan>,
     /// Dependencies that are left out because there are too many.
     pub left_out: usize,
@@ -68,7 +68,7 @@ impl Graph {
     }
 }
 
-/// Places the tasks of a run. A part comes before the whole that waits for it.
+/// Lays out the tasks of a run. A part comes before the task that it belongs to, which waits for it.
 pub(crate) fn layout(tasks: &[TaskRow]) -> Graph {
     let index: BTreeMap<&TaskId, usize> = tasks.iter().enumerate().map(|(at, task)| (&task.id, at)).collect();
     let mut edges = Vec::new();
@@ -79,7 +79,7 @@ pub(crate) fn layout(tasks: &[TaskRow]) -> Graph {
     edges.sort_unstable();
     edges.dedup();
     let (layer_of, waves) = layers(tasks, &edges);
-    // A circle, which no plan has, has no first task; its lines lead nowhere.
+    // A cycle, which no plan has, has no first task; its lines are dropped.
     edges.retain(|(before, after)| layer_of[*before] < layer_of[*after]);
     let (edges, left_out) = within_bounds(edges, &layer_of);
     let mut order: Vec<Vec<Place>> = vec![Vec::new(); layer_of.iter().max().map_or(0, |last| last + 1)];
@@ -97,7 +97,7 @@ pub(crate) fn layout(tasks: &[TaskRow]) -> Graph {
     graph
 }
 
-/// The longest way to each task, within its wave and after the waves before it.
+/// The longest path to each task, within its wave and after the waves before it.
 fn layers(tasks: &[TaskRow], edges: &[(usize, usize)]) -> (Vec<usize>, Vec<WaveSpan>) {
     let mut layer = vec![0; tasks.len()];
     let mut before: Vec<Vec<usize>> = vec![Vec::new(); tasks.len()];
@@ -108,7 +108,7 @@ fn layers(tasks: &[TaskRow], edges: &[(usize, usize)]) -> (Vec<usize>, Vec<WaveS
         let first = spans.last().map_or(0, |span: &WaveSpan| span.last + 1);
         let members: Vec<usize> = (0..tasks.len()).filter(|at| tasks[*at].wave == wave).collect();
         members.iter().for_each(|at| layer[*at] = first);
-        // A circle ends after as many rounds as there are tasks.
+        // With a cycle, this ends after as many rounds as there are tasks.
         for _ in 0..members.len() {
             let mut moved = false;
             for at in &members {
@@ -164,7 +164,7 @@ fn order_layers(order: &mut [Vec<Place>], steps: &[BTreeSet<(Place, Place)>], fo
             let sum = sums.entry(mine).or_default();
             *sum = (sum.0 + rows.get(&other).copied().unwrap_or(0), sum.1 + 1);
         }
-        // Those without neighbours keep their part of the height.
+        // Places without neighbours keep their relative height.
         let scale = |row: usize| row * 1_000 * order[fixed].len().max(1) / order[layer].len().max(1);
         let mean = |place: &Place, row: usize| sums.get(place).map_or(scale(row), |(sum, many)| sum * 1_000 / many);
         let mut ranked: Vec<(usize, usize, Place)> =

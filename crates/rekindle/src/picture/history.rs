@@ -1,4 +1,4 @@
-//! What the events of a run add up to for a timeline: who was at which task from when to when, and what befell them there.
+//! The events of a run summed up for a timeline: which attempt held which task from when to when, and what happened to it.
 //!
 //! It is fed event by event and never looks back, so a live view reads only what is new.
 
@@ -16,16 +16,16 @@ use rekindle_engine::store::StoredEvent;
 use crate::story;
 use crate::ui::Tone;
 
-/// Marks kept of one attempt at a task: a loop of compactions is told by its first ones and its number.
+/// Marks kept for one attempt at a task: its first marks and their number are enough for a loop of compactions.
 const MARKS_MAX: usize = 64;
 
-/// Longest text of a mark: what an agent asks or says may be long, and the event has all of it.
+/// Longest text of a mark: an agent's words may be long, and the event has all of them.
 const TEXT_MAX_BYTES: usize = 300;
 
 /// Recoveries and alerts that are kept, newest last.
 const NEWS_MAX: usize = 200;
 
-/// What befell an attempt, for a symbol on its bar.
+/// What happened to an attempt, for a symbol on its bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum MarkKind {
     Compaction,
@@ -98,13 +98,13 @@ impl MarkKind {
     }
 }
 
-/// One thing that befell an attempt at a task.
+/// One thing that happened to an attempt at a task.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Mark {
     pub kind: MarkKind,
     pub time: Time,
     pub text: String,
-    /// The event's place.
+    /// The event's sequence number.
     pub seq: u64,
 }
 
@@ -116,20 +116,20 @@ pub(crate) struct Span {
     pub role: Role,
     /// Which `[agents.NAME]` runs it.
     pub cli: String,
-    /// Which try at the task it is.
+    /// The attempt's number for the task.
     pub number: u32,
-    /// When the task was free to begin, as far as its own past tells: the end of the try before.
+    /// When the task was free to start, judged by its own history: the end of the previous attempt.
     pub free_at: Option<Time>,
-    /// When it was decided on: starting begins here.
+    /// When the attempt was decided on: its start-up begins here.
     pub begun_at: Time,
-    /// When its process ran: working begins here.
+    /// When its process was running: its work begins here.
     pub runs_at: Option<Time>,
     /// When it left the task.
     pub ended_at: Option<Time>,
     /// Why it left: the cause's name, or `complete`, `skipped`, `handed_on`, `parked`, `sent_back`, `replaced`, or the limit
-    /// that a task failed for good by.
+    /// that made the task fail for good.
     pub outcome: Option<String>,
-    /// What befell it.
+    /// What happened to it.
     pub marks: Vec<Mark>,
     /// Marks that were left out.
     pub more_marks: usize,
@@ -138,7 +138,7 @@ pub(crate) struct Span {
 /// Something that a person wants to see without looking for it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct News {
-    /// The event's place.
+    /// The event's sequence number.
     pub seq: u64,
     pub time: Time,
     pub kind: MarkKind,
@@ -149,7 +149,7 @@ pub(crate) struct News {
     pub text: String,
 }
 
-/// Everything.
+/// The summary of all events.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct History {
     /// Attempts at each task, oldest first.
@@ -172,7 +172,7 @@ struct SeenTask {
 }
 
 impl History {
-    /// One that knows only when something last happened.
+    /// A history that knows only when something last happened.
     pub(crate) fn up_to(last_time: Option<Time>) -> Self {
         Self { last_time, ..Self::default() }
     }
@@ -210,7 +210,7 @@ impl History {
                     self.open(*attempt, first, now);
                 }
             }
-            // One that is adopted may have started while nobody was there to write it down.
+            // An adopted attempt may have started while no coordinator was running to record it.
             Body::Attempt(AttemptEvent::AgentStarted { attempt, .. } | AttemptEvent::AgentAdopted { attempt, .. }) => {
                 if let Some(known) = self.known.get_mut(attempt) {
                     known.runs_at.get_or_insert(now);
@@ -238,7 +238,7 @@ impl History {
         }
     }
 
-    /// Opens a span, unless the attempt is at the task already.
+    /// Opens a span, unless the attempt already holds the task.
     fn open(&mut self, attempt: AttemptId, task: &TaskId, now: Time) {
         let Some(known) = self.known.get(&attempt) else { return };
         let spans = self.spans.entry(task.clone()).or_default();
@@ -330,7 +330,7 @@ impl History {
     }
 }
 
-/// Kinds of events that the course of every task is made of, but for those that carry a role in their name.
+/// Kinds of events that make up the course of every task, except those with a role in their name.
 const COURSE: [&str; 12] = [
     "agent_adopted",
     "checks_finished",
@@ -346,7 +346,7 @@ const COURSE: [&str; 12] = [
     "workflow_failed",
 ];
 
-/// Kinds that a timeline tells besides.
+/// Kinds that a timeline shows in addition.
 const BESIDES: [&str; 14] = [
     "agent_compacted",
     "agent_crashed",
@@ -364,17 +364,17 @@ const BESIDES: [&str; 14] = [
     "task_handed_on",
 ];
 
-/// Whether events of a kind tell the course of a task: a long log has a million of those that do not.
+/// Whether events of a kind belong to the course of a task: a long log has a million that do not.
 pub(crate) fn is_course(kind: &str) -> bool {
     COURSE.contains(&kind) || kind.ends_with("dispatched")
 }
 
-/// Whether events of a kind are told in a timeline.
+/// Whether events of a kind are shown in a timeline.
 pub(crate) fn is_told(kind: &str) -> bool {
     is_course(kind) || BESIDES.contains(&kind) || kind.ends_with("_timeout")
 }
 
-/// What an event is on a bar, if it is anything there.
+/// The mark of an event on a bar, if it has one.
 pub(crate) fn mark_kind(body: &Body) -> Option<MarkKind> {
     Some(match body {
         Body::Session(SessionEvent::AgentCompacted(_)) => MarkKind::Compaction,

@@ -1,5 +1,5 @@
-//! Lines of an attempt's log by their number, for views that jump about in a log of a million lines. Every so many lines a
-//! place is remembered; what lies between is found from there.
+//! Lines of an attempt's log by number, for views that jump around in a log of a million lines. The index remembers a
+//! position every so many lines and finds the lines between from there.
 
 use rekindle_core::ids::AttemptId;
 use rekindle_engine::store::StoredLine;
@@ -7,7 +7,7 @@ use rekindle_engine::store::StoredLine;
 use crate::error::Result;
 use crate::view::RunView;
 
-/// Lines between two places that are remembered: a window is read from the one before it.
+/// Lines between two remembered positions: a window is read from the one before it.
 const STEP: usize = 256;
 
 /// Places fetched at once while the index grows.
@@ -16,7 +16,7 @@ const PAGE: usize = 65_536;
 /// Most lines of one window.
 pub(crate) const WINDOW_MAX: usize = 2_000;
 
-/// Knows the lines of one attempt by number.
+/// The lines of one attempt, by number.
 #[derive(Clone, Debug)]
 pub(crate) struct LineIndex {
     attempt: AttemptId,
@@ -27,17 +27,17 @@ pub(crate) struct LineIndex {
 }
 
 impl LineIndex {
-    /// Of an attempt; it knows nothing yet.
+    /// An empty index of an attempt.
     pub(crate) fn new(attempt: AttemptId) -> Self {
         Self { attempt, steps: vec![0], count: 0, last: 0 }
     }
 
-    /// How many lines there are, as of the last look.
+    /// How many lines there were at the last update.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
 
-    /// Takes in what is new.
+    /// Adds new lines.
     pub(crate) fn grow(&mut self, run: &RunView<'_>) -> Result<()> {
         loop {
             let places = run.places(self.attempt, self.last, PAGE)?;
@@ -66,7 +66,7 @@ impl LineIndex {
         Ok(lines)
     }
 
-    /// The number of the line at a place, if it is one of this attempt's.
+    /// The number of the line at a position, if it belongs to this attempt.
     pub(crate) fn number_of(&self, run: &RunView<'_>, place: u64) -> Result<Option<usize>> {
         let step = self.steps.partition_point(|before| *before < place).saturating_sub(1);
         let near = run.places(self.attempt, self.steps[step], STEP)?;

@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 use crate::error::Result;
 use crate::view::RunView;
 
-/// Tasks whose agents' output is read: the newest failures of a run that fails everywhere say enough.
+/// Most tasks whose agents' output is read: if a run fails everywhere, the newest failures say enough.
 const TASKS_MAX: usize = 256;
 
 /// What the agent of a task printed before it failed.
@@ -34,7 +34,7 @@ fn as_number<S: Serializer>(attempt: &AttemptId, serializer: S) -> std::result::
 }
 
 impl TaskOutput {
-    /// What stands above the lines.
+    /// The heading above the lines.
     pub(crate) fn heading(&self) -> String {
         format!("last output of attempt {} ({})", self.number, self.cause.replace('_', " "))
     }

@@ -1,5 +1,4 @@
-//! The result of a run: the branch that has it, how much it is, what of it nobody proved, and what to type to take it. Every view
-//! draws this one card.
+//! The result of a run: its branch, its size, what is unproven, and what to type to take it. Every view draws this one card.
 
 use rekindle_core::event::Landed;
 use rekindle_core::pull_request::{KnownPullRequest, PullRequestStage};
@@ -26,10 +25,10 @@ pub(crate) struct RunResult {
     pub unproven: Vec<String>,
     /// Where it was landed last, and as what.
     pub landed: Option<Landed>,
-    /// How its pull request stands.
+    /// The state of its pull request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pull_request: Option<KnownPullRequest>,
-    /// The checked-out branch has all of it.
+    /// Whether the checked-out branch has all of it.
     pub taken: bool,
     /// The newest commit.
     pub tip: String,
@@ -38,7 +37,7 @@ pub(crate) struct RunResult {
     pub unknown: Option<String>,
 }
 
-/// The result of a run that works on a branch of its own; nothing where agents share the checkout.
+/// The result of a run that works on its own branch; `None` if agents share the checkout.
 pub(crate) fn of(project: &Project, run: &RunRow, tasks: &[TaskRow]) -> Option<RunResult> {
     let branch = run.work_branch.clone()?;
     let counted = Repo::of(&project.root)
@@ -86,7 +85,7 @@ impl RunResult {
         )
     }
 
-    /// What nobody proved.
+    /// What is unproven, in words.
     pub(crate) fn doubt(&self) -> Option<String> {
         if self.unproven.is_empty() {
             return None;
@@ -101,7 +100,7 @@ impl RunResult {
 
     /// Where it went, or how to take it.
     pub(crate) fn next(&self) -> Next {
-        // What was landed before is not all of it when there is more since.
+        // An earlier landing does not cover everything if there is more since.
         let newest = self.landed.as_ref().filter(|landed| landed.tip == self.tip);
         let shown = self
             .pull_request

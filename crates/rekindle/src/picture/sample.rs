@@ -1,4 +1,4 @@
-//! Runs made by hand, for tests of whatever draws one: a script of events and the rows that go with them.
+//! Hand-made runs, for tests of the code that draws one: a script of events and the matching rows.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ impl Script {
         self.at(ms, agent, task, &body)
     }
 
-    /// An attempt's number at a task.
+    /// The task starts, with its attempt's number.
     pub(crate) fn task_started(&mut self, ms: i64, agent: &str, task: &str, attempt: u64, number: u32) -> &mut Self {
         self.at(
             ms,
@@ -68,7 +68,7 @@ impl Script {
         )
     }
 
-    /// Its process runs.
+    /// The agent's process is running.
     pub(crate) fn runs(&mut self, ms: i64, agent: &str, task: &str, attempt: u64) -> &mut Self {
         self.at(
             ms,
@@ -83,7 +83,7 @@ impl Script {
         )
     }
 
-    /// A crash, as the core tells it.
+    /// A crash, as the core records it.
     pub(crate) fn crashed(&mut self, ms: i64, agent: &str, task: &str, attempt: u64) -> &mut Self {
         let (attempt, cause) = (AttemptId(attempt), Cause::Crashed { code: None, signal: Some(9) });
         self.at(ms, agent, task, &Body::Attempt(AttemptEvent::AgentCrashed { attempt, code: None, signal: Some(9) }));
@@ -122,7 +122,7 @@ impl Script {
         )
     }
 
-    /// What it adds up to.
+    /// The summary of the events.
     pub(crate) fn history(&self) -> History {
         let (mut history, mut read) = (History::default(), History::default());
         for event in &self.events {
@@ -131,7 +131,7 @@ impl Script {
                 read.take(event);
             }
         }
-        // What is left out when a long log is read changes nothing but when something last happened.
+        // The events that are skipped when a long log is read change only when something last happened.
         read.last_time = history.last_time;
         assert_eq!(format!("{read:?}"), format!("{history:?}"));
         history

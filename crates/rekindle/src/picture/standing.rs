@@ -1,5 +1,5 @@
-//! How a task stands, in a symbol, a word and a line that says what it waits for: never by colour alone. Every view shows these
-//! words; what a task waits for is decided in the core.
+//! The state of a task, as a symbol, a word and a line that says what it waits for: never by colour alone. Every view shows
+//! these words; the core decides what a task waits for.
 
 use rekindle_core::text;
 use rekindle_core::view::{Because, PersonAct, QuestionRow, TaskRow, WaitsFor};
@@ -8,7 +8,7 @@ use super::Picture;
 use crate::ui::{Tone, one_line};
 use crate::waits;
 
-/// Longest question in a note: the question itself is shown elsewhere, whole.
+/// Longest question in a note: the whole question is shown elsewhere.
 const NOTE_MAX_BYTES: usize = 200;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,22 +18,22 @@ pub(crate) struct Standing {
     pub ascii: &'static str,
     pub word: &'static str,
     pub tone: Tone,
-    /// What it waits for, or how it ended; countdowns in it are of the picture's time.
+    /// What it waits for, or how it ended; countdowns in it are relative to the picture's time.
     pub note: Option<String>,
 }
 
-/// Where a task belongs in a list that shows first what needs a person.
+/// The position of a task in a list that shows first what needs a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Urgency {
     /// A person has to do something.
     NeedsYou,
     Working,
-    /// It waits for something that comes by itself.
+    /// It waits for something that happens on its own.
     Waiting,
     Ended,
 }
 
-/// How a task of the picture stands.
+/// The state of a task of the picture.
 pub(crate) fn of(picture: &Picture, task: &TaskRow) -> Standing {
     let note = || task.reason.as_deref().map(one_line);
     match task.state.as_str() {
@@ -119,10 +119,10 @@ pub(crate) fn question_of<'a>(picture: &'a Picture, task: &TaskRow) -> Option<&'
     picture.open_questions().find(|question| question.task == task.id)
 }
 
-/// Where a task belongs in a list.
+/// The position of a task in a list.
 pub(crate) fn urgency(picture: &Picture, task: &TaskRow) -> Urgency {
     match task.state.as_str() {
-        // Whatever became of the task: somebody asked and was not answered.
+        // Whatever became of the task: a question is unanswered.
         _ if question_of(picture, task).is_some() => Urgency::NeedsYou,
         "failed" => Urgency::NeedsYou,
         "complete" | "skipped" => Urgency::Ended,

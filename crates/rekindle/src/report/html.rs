@@ -1,7 +1,7 @@
-//! A run's account as one HTML file that needs nothing but a browser: no network, no script. What failed and what waits for a
-//! person comes first; then the pictures, every task's story, and what it cost.
+//! The report on a run as one HTML file that needs nothing but a browser: no network, no script. What failed and what waits
+//! for a person comes first; then the pictures, every task's story, and what it cost.
 //!
-//! Everything that an agent or a plan said is made harmless and escaped: it is shown, it does not format.
+//! Everything that an agent or a plan said is made harmless and escaped: it is shown, but cannot format anything.
 
 mod cost;
 mod policy;
@@ -20,16 +20,16 @@ use crate::picture::{Picture, standing};
 use crate::story::chapters::Newest;
 use crate::ui::{Tone, date_time, dollars, elapsed, harmless, one_line, short_count, stamp, zone_line};
 
-/// Chapters of one task that are told, the newest ones: a task that was tried for days has thousands.
+/// Most chapters of one task that are shown, the newest ones: a task that was retried for days has thousands.
 pub(crate) const CHAPTERS_MAX: usize = 150;
 
-/// All tasks' stories together: a browser on a phone still opens the file.
+/// Size limit for all tasks' stories together: a browser on a phone must still open the file.
 const STORIES_MAX_BYTES: usize = 6 * 1024 * 1024;
 
-/// Longest words of anybody in a line.
+/// Longest text of an agent or a plan in a line.
 const WORDS_MAX_BYTES: usize = 2_000;
 
-/// How the file looks besides its drawings.
+/// The style of the file, besides its drawings.
 const CSS: &str = include_str!("html/report.css");
 
 /// The account as a file.
@@ -248,14 +248,14 @@ fn more(count: usize) -> Markup {
     html! { @if count > 0 { p.dim { "… and " (count) " more, left out here" } } }
 }
 
-/// Anybody's words on one line, of a length that can be read.
+/// Untrusted text on one line, of a readable length.
 fn words(text: &str) -> String {
     let line = one_line(text);
     let kept = truncate_bytes(&line, WORDS_MAX_BYTES);
     if kept.len() < line.len() { format!("{kept}…") } else { line }
 }
 
-/// Lines of output, the last ones, with a note where they are cut.
+/// The last lines of output, with a note if they are truncated.
 fn output(text: &str, max_bytes: usize) -> String {
     let clean = harmless(text);
     let kept = rekindle_core::text::tail_bytes(clean.trim_end(), max_bytes);
@@ -263,7 +263,7 @@ fn output(text: &str, max_bytes: usize) -> String {
     if cut > 0 { format!("… {cut} bytes before this are left out\n{kept}") } else { kept.to_owned() }
 }
 
-/// A link to a task's story, where its name can be one.
+/// A link to a task's story, if its name can be a link.
 fn task_link(id: &str) -> Markup {
     html! { a href={ "#task-" (id) } { (words(id)) } }
 }

@@ -1,5 +1,5 @@
-//! A run's account as JUnit XML, which every CI shows: a wave is a test suite, a task a test case. Attempts that came to
-//! nothing are told as surefire tells reruns: `flakyFailure` where the task is complete in the end, `rerunFailure` where not.
+//! The report on a run as JUnit XML, which every CI shows: a wave is a test suite, a task a test case. Failed attempts are
+//! written as surefire writes reruns: `flakyFailure` if the task is complete in the end, `rerunFailure` if not.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,7 +17,7 @@ const ATTRIBUTE_MAX_BYTES: usize = 500;
 /// How much of a check's output is kept.
 const OUTPUT_MAX_BYTES: usize = 64 * 1024;
 
-/// Stands for a tab.
+/// Replaces a tab.
 const TAB: &str = "    ";
 
 pub(crate) fn render(report: &Report) -> Result<String, SerializeError> {
@@ -57,7 +57,7 @@ fn status(task: &TaskReport) -> TestCaseStatus {
     let row = &task.row;
     let skipped = |how: &str| {
         let why = row.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-        // What became of an open task's attempts is not decided: they are not told.
+        // The outcome of an open task's attempts is undecided: they are left out.
         let mut status = TestCaseStatus::skipped();
         status.set_message(attribute(&format!("{how}{why}")));
         status
@@ -77,7 +77,7 @@ fn status(task: &TaskReport) -> TestCaseStatus {
 fn failed(task: &TaskReport) -> TestCaseStatus {
     let (row, last) = (&task.row, task.failures.last());
     let earlier = &task.failures[..task.failures.len().saturating_sub(1)];
-    // The last attempt that ended tells whether the work or the machine was at fault.
+    // The last attempt that ended decides whether the work or the machine was at fault.
     let mut status = TestCaseStatus::non_success(earlier.last().map_or(NonSuccessKind::Failure, kind));
     let reason = row.reason.as_deref().unwrap_or("it failed");
     let cause = row.cause.as_deref().or(last.map(|failure| failure.cause.as_str())).unwrap_or("failed");
@@ -132,7 +132,7 @@ fn attribute(text: &str) -> XmlString {
     content(&one_line(text, ATTRIBUTE_MAX_BYTES))
 }
 
-/// Text between tags, without what XML 1.0 has no place for. The library drops tabs: columns are kept apart by spaces.
+/// Text between tags, without characters that XML 1.0 does not allow. The library drops tabs: spaces keep columns apart.
 fn content(text: &str) -> XmlString {
     XmlString::new(sanitize(text).replace(['\u{fffe}', '\u{ffff}'], "").replace('\t', TAB))
 }

@@ -1,5 +1,5 @@
-//! A run's account in Markdown, for people and for the summary of a CI step. Everything that an agent or a plan said is
-//! escaped: it is shown, it does not format.
+//! The report on a run in Markdown, for people and for the summary of a CI step. Everything that an agent or a plan said is
+//! escaped: it is shown, but cannot format anything.
 
 use rekindle_core::report::Evidence;
 use rekindle_core::text::{counted, folded, one_line, sanitize, tail_bytes, truncate_bytes};
@@ -9,7 +9,7 @@ use crate::picture::result::RunResult;
 use crate::ui::{date_time, dollars, elapsed, short_count, zone_line};
 use crate::view::Costs;
 
-/// Longest report: a CI step's summary of more than a megabyte is dropped whole.
+/// Longest report: a CI drops a step's summary of more than a megabyte entirely.
 const MAX_BYTES: usize = 1_000_000;
 
 /// Longest text in a table.
@@ -279,7 +279,7 @@ fn not_proven(out: &mut String, report: &Report) {
     }
 }
 
-/// A stranger's words on one line, every mark that Markdown or HTML would obey taken literally.
+/// Untrusted text on one line, with everything escaped that Markdown or HTML would interpret.
 fn text(words: &str, max_bytes: usize) -> String {
     let mut out = String::new();
     for c in one_line(words, max_bytes).chars() {
@@ -287,7 +287,7 @@ fn text(words: &str, max_bytes: usize) -> String {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
-            // A mention would call somebody.
+            // A mention would notify somebody.
             '@' => out.push_str("&#64;"),
             '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' | '$' | '!' => {
                 out.push('\\');
@@ -303,7 +303,7 @@ fn within_bounds(out: String) -> String {
     if out.len() <= MAX_BYTES {
         return out;
     }
-    // Room for the line that says it.
+    // Leaves room for the line that says so.
     let kept = truncate_bytes(&out, MAX_BYTES - 200);
     let kept = &kept[..kept.rfind('\n').map_or(0, |end| end + 1)];
     format!("{kept}\n{}\n", folded(out.len() - kept.len()))

@@ -1,5 +1,5 @@
-//! A run as a trace of events in Chrome's form, which Perfetto and `chrome://tracing` open: a lane for every task and every
-//! agent, a slice for every attempt, an instant for whatever befell it, and how many agents ran.
+//! A run as a trace of events in Chrome's format, which Perfetto and `chrome://tracing` open: a lane for every task and
+//! every agent, a slice for every attempt, an instant for everything that happened to it, and the number of running agents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,7 +56,7 @@ struct Trace<'a> {
 }
 
 impl Trace<'_> {
-    /// Names a group or a lane of it, and gives it its place.
+    /// Names a group or one of its lanes, and sets its position.
     fn named(&mut self, group: u32, lane: Option<usize>, name: &str) {
         let (kind, sort, lane) = match lane {
             Some(lane) => ("thread_name", "thread_sort_index", lane),

@@ -1,5 +1,5 @@
-//! The messages of a whole block: a session that pauses and resumes, a recovered coordinator, compactions. Their words are a
-//! promise to people who look for them in logs.
+//! Messages that are a whole block: a session that pauses and resumes, a recovered coordinator, compactions. Their wording
+//! is a promise to people who search for them in logs.
 
 use std::fmt::Write;
 
@@ -54,7 +54,7 @@ fn paused(pause: &Pause, names: Names<'_>) -> String {
         tasks(in_progress),
         tasks(pending_audit),
     );
-    // What nobody knows, or what does not come, gets no line.
+    // What is unknown, or will not happen, gets no line.
     let left = pause.remaining_percent.filter(|_| pause.resumes_at.is_some() || pause.resets_at.is_some());
     let left = left.map(|percent| format!("Session remaining: {percent}%"));
     let reset = pause.resets_at.map(|at| format!("Session resets at: {}", date_time_zone(at)));

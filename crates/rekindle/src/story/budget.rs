@@ -7,7 +7,7 @@ use rekindle_core::time::Time;
 use super::Parts;
 use crate::ui::{Tone, near_time};
 
-/// Tells it; `now` is when it happened. Nothing where it is about something else.
+/// Describes the event; `now` is when it happened. `None` if it is about something else.
 pub(super) fn tell(fact: &MachineEvent, now: Time) -> Option<Parts> {
     Some(match fact {
         MachineEvent::BudgetNotice(seen) => ("BUDGET", Tone::Warning, seen.words(None)),

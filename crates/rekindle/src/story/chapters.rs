@@ -1,4 +1,4 @@
-//! Every decision about a task in order, each with what it was made from: what `why` tells and every view shows.
+//! Every decision about a task in order, each with its evidence: what `why` prints and every view shows.
 
 mod trail;
 
@@ -62,13 +62,13 @@ pub(crate) struct Chapter {
     pub attempt: Option<AttemptId>,
     /// The cause that it names, or that led to it.
     pub cause: Option<&'static str>,
-    /// What it rests on, with all that was seen of the attempt so far where that led to it.
+    /// Its evidence, including everything seen of the attempt so far if that led to it.
     pub evidence: Vec<String>,
     /// The same for people, who have read above what was seen.
     pub shown: Vec<String>,
 }
 
-/// Goes through the log and keeps in mind what was seen of the attempt at hand.
+/// Reads through the log and remembers what was seen of the current attempt.
 struct Teller<'a> {
     about: About<'a>,
     trail: Trail,
@@ -87,7 +87,7 @@ impl<'a> Teller<'a> {
         if !starts {
             self.trail.add(body, Time(event.time_ms));
         }
-        // Only what is made of them is a decision.
+        // Only what follows from these events is a decision.
         if matches!(body, Body::Session(SessionEvent::AgentMeasured { .. } | SessionEvent::TurnEnded { .. })) {
             return None;
         }
@@ -121,7 +121,7 @@ impl About<'_> {
         }
         let own = event.task.as_deref().map(|task| task == self.task);
         let of_attempt = || story::attempt_of(body).is_some_and(|attempt| self.attempts.contains(&attempt));
-        // What names another task is that task's business, although the same agent holds both.
+        // An event that names another task belongs to that task, although the same agent holds both.
         own.unwrap_or_else(of_attempt)
     }
 }

@@ -1,4 +1,4 @@
-//! What passes between a run and a person, in words: questions, messages to agents, tasks they held, orders they may take back.
+//! What happens between a run and a person, in words: questions, messages to agents, tasks they held, orders they can undo.
 
 use rekindle_core::event::PersonEvent;
 use rekindle_core::steering::{How, Undoable};
@@ -6,7 +6,7 @@ use rekindle_core::steering::{How, Undoable};
 use super::Parts;
 use crate::ui::Tone;
 
-/// What one such fact says.
+/// Describes one such event.
 pub(super) fn tell(fact: &PersonEvent) -> Parts {
     match fact {
         PersonEvent::QuestionAsked { id, text, .. } => ("ASKED", Tone::Warning, format!("question {id}: {text}")),
@@ -65,7 +65,7 @@ pub(crate) fn order_words(order: &Undoable) -> String {
     }
 }
 
-/// What was done with a task that was held, a line each.
+/// What was done with a task that a person held, one line each.
 pub(super) fn evidence(fact: &PersonEvent) -> Vec<String> {
     let mut lines = Vec::new();
     if let PersonEvent::Detached { changed } = fact {

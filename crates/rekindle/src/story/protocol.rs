@@ -1,4 +1,4 @@
-//! What reviewers, environments, health commands, parts, merges and allowances bring, in words.
+//! Events from reviewers, environments, health commands, parts, merges and allowances, in words.
 
 use rekindle_core::event::{
     Added, Body, Cleaned, ClockSeen, EnvironmentsDiffer, HealthSeen, MachineEvent, PreflightSeen, ReviewEvent,
@@ -56,7 +56,7 @@ pub(super) fn tell(fact: &ReviewEvent) -> Parts {
     }
 }
 
-/// Tells it; `now` is when it happened.
+/// Describes the event; `now` is when it happened.
 pub(super) fn tell_machine(fact: &MachineEvent, now: Time) -> Parts {
     match fact {
         MachineEvent::StartsHeld(held) => ("HELD", Tone::Warning, crate::waits::held(&held.reason, &held.hint)),
@@ -190,7 +190,7 @@ fn usage(left: UsageLeft, now: Time) -> Parts {
     ("USAGE", Tone::Dim, format!("{percent} % left{}", reset.unwrap_or_default()))
 }
 
-/// What a decision rests on, a line each.
+/// The evidence for a decision, one line each.
 pub(crate) fn evidence(body: &Body) -> Vec<String> {
     let listed = |label: &'static str, items: &[String]| -> Vec<String> {
         items.iter().map(|item| format!("{label}: {item}")).collect()

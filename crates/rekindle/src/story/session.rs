@@ -1,4 +1,4 @@
-//! What agents' own sessions tell, in words: sessions, measures, compactions, failures, and the gates of their accounts.
+//! What agents' own sessions report, in words: sessions, measures, compactions, failures, and the gates of their accounts.
 
 use rekindle_core::activity::{Failure, Measure, Problem, Transcript, UnderWay};
 use rekindle_core::event::{CompactionNear, GateClosed, GateEvent, SessionClosed, SessionEvent};
@@ -14,7 +14,7 @@ use crate::waits;
 /// Longest piece of a message or an error that a line shows.
 const TEXT_MAX_CHARS: usize = 160;
 
-/// Tells it; `now` is when it happened.
+/// Describes the event; `now` is when it happened.
 pub(super) fn tell(fact: &SessionEvent, now: Time) -> Parts {
     match fact {
         SessionEvent::AgentSession { session_id, expected: Some(expected), .. } => {
@@ -79,7 +79,7 @@ pub(super) fn tell_gate(fact: &GateEvent, now: Time) -> Parts {
     }
 }
 
-/// A gate as it was closed, as a table shows it.
+/// A gate at the moment it closed, as a table shows it.
 pub(crate) fn row_of(closed: &GateClosed) -> WaitRow {
     let GateClosed { account, cause, until, reset, probe, .. } = closed;
     WaitRow { account: account.clone(), cause: cause.name().to_owned(), until: *until, reset: *reset, probe: *probe }

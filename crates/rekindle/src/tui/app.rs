@@ -1,5 +1,5 @@
-//! The state of the screen, and what keys, the mouse and news of the run make of it. It reads nothing and does nothing itself: it
-//! says what it wants to see and what is to be done.
+//! The state of the screen, and how keys, the mouse and news of the run change it. It reads nothing and does nothing itself:
+//! it says what it wants to see and what is to be done.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(super) enum Effect {
     Do(Act),
     /// Read what an act would replace.
     Read(Act),
-    /// Give a text to the terminal's clipboard.
+    /// Put a text on the terminal's clipboard.
     Copy(String),
     /// Give the terminal to the shell for a while.
     Suspend,
@@ -39,7 +39,7 @@ pub(super) enum Effect {
 /// What the screen needs to be drawn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Want {
-    /// The run; nothing means the newest.
+    /// The run; `None` means the newest.
     pub run: Option<String>,
     /// Lines of a log.
     pub log: Option<Window>,
@@ -50,33 +50,33 @@ pub(super) struct Want {
     pub search: Option<Search>,
     pub runs: bool,
     pub seek: Option<Seek>,
-    /// A line whose number is wanted.
+    /// A line whose number is requested.
     pub place: Option<LogPosition>,
 }
 
-/// What comes from the store.
+/// Data from the store.
 #[derive(Clone, Debug)]
 pub(super) enum News {
-    /// The run that was asked for, and whether it is the newest; nothing before the first run.
+    /// The requested run, and whether it is the newest; `None` before the first run.
     Run(Option<String>, Option<(Arc<Picture>, bool)>),
-    /// Lines of a log, of so many, from a number on.
+    /// Lines of a log: the total number of lines, the first line's number, and the lines.
     Log(AttemptId, usize, usize, Vec<LogLine>),
     Calls(AttemptId, Vec<CallLine>),
     /// The text of a pane.
     Text(About, Vec<TextLine>),
     /// The end of a search.
     Found(u64, Option<usize>),
-    /// What was found in all logs, by the number of the search.
+    /// Hits in all logs, with the number of the search.
     Hits(u64, Vec<Hit>),
-    /// The number of a line; nothing when it is not there any more.
+    /// The number of a line; `None` when it no longer exists.
     Placed(LogPosition, Option<usize>),
-    /// All runs, oldest first, and the one a coordinator is at.
+    /// All runs, oldest first, and the one that a coordinator is running.
     Runs(Vec<RunRow>, Option<String>),
-    /// The store could not be read; it is tried again.
+    /// The store could not be read; reading is retried.
     Trouble(Option<String>),
     /// What an act would replace.
     Present(Act, Result<String, String>),
-    /// What became of an act.
+    /// The outcome of an act.
     Done(Result<String, String>),
 }
 
@@ -88,11 +88,11 @@ pub(super) enum Focus {
     Detail,
 }
 
-/// A line that is being typed for a filter or a search, and what stood there before.
+/// A line that is being typed for a filter or a search, and the text before it.
 #[derive(Clone, Debug)]
 pub(super) struct Typing {
     pub line: LineEdit,
-    /// What Esc brings back.
+    /// The text that Esc restores.
     pub before: String,
 }
 
@@ -102,18 +102,18 @@ pub(super) struct App {
     pub read_only: bool,
     /// Columns and rows.
     pub size: (u16, u16),
-    /// The run; nothing before the first.
+    /// The run; `None` before the first.
     pub picture: Option<Arc<Picture>>,
-    /// Whether it is the newest, which alone takes orders.
+    /// Whether it is the newest; only that one takes orders.
     pub newest: bool,
-    /// Whether the store was looked at.
+    /// Whether the store has been read.
     pub looked: bool,
-    /// The run that was asked for.
+    /// The requested run.
     pub wanted: Option<String>,
     pub tree: Tree,
     /// Calls of attempts whose branches are open.
     pub calls: BTreeMap<AttemptId, Vec<CallLine>>,
-    /// Where keys go.
+    /// Which half of the screen keys go to.
     pub focus: Focus,
     /// Whether one pane has the whole screen.
     pub full: bool,
@@ -121,21 +121,21 @@ pub(super) struct App {
     pub log: LogPane,
     /// The other tabs.
     pub pane: TextPane,
-    /// What lies over the screen.
+    /// The popup over the screen.
     pub popup: Option<Popup>,
     pub typing: Option<Typing>,
-    /// What became of the last thing done.
+    /// The outcome of the last action.
     pub message: Option<(Tone, String)>,
-    /// What keeps the store from being read.
+    /// Why the store cannot be read.
     pub trouble: Option<String>,
     /// Orders that were given and not answered yet.
     pub acting: usize,
-    /// Searches in all logs so far.
+    /// How many searches in all logs there have been.
     pub sought: u64,
 }
 
 impl App {
-    /// A screen that has seen nothing yet.
+    /// A screen without any data yet.
     pub(super) fn new(
         project: Project,
         theme: Theme,
@@ -173,12 +173,12 @@ impl App {
         self.realign();
     }
 
-    /// Where everything is on the screen.
+    /// The layout of the screen.
     pub(super) fn areas(&self) -> Areas {
         self.areas_on(self.size)
     }
 
-    /// Where everything is on a screen of some size.
+    /// The layout of a screen of this size.
     pub(super) fn areas_on(&self, size: (u16, u16)) -> Areas {
         let areas = layout::areas(size, self.focus, self.full);
         let room = areas.inside_detail();
@@ -199,12 +199,12 @@ impl App {
         }
     }
 
-    /// The task that is chosen, itself or by something of its.
+    /// The chosen task, or the task that the chosen row belongs to.
     pub(super) fn task(&self) -> Option<TaskId> {
         self.tree.chosen().and_then(|row| row.node.task()).cloned()
     }
 
-    /// The attempt that is chosen: itself, or the one that works on the task, or the task's newest.
+    /// The chosen attempt: the row itself, or the one that works on the task, or the task's newest.
     pub(super) fn attempt(&self) -> Option<AttemptId> {
         let (row, picture) = (self.tree.chosen()?, self.picture.as_ref()?);
         let of_task = || {
@@ -215,7 +215,7 @@ impl App {
         row.node.attempt().or_else(of_task)
     }
 
-    /// What the text pane is to be about; nothing while the log is shown.
+    /// What the text pane shows; `None` while the log is shown.
     pub(super) fn about(&self) -> Option<About> {
         (self.tab != Tab::Log).then(|| About { tab: self.tab, task: self.task() })
     }
@@ -239,7 +239,7 @@ impl App {
     /// Takes news of the run.
     pub(super) fn take(&mut self, news: News) {
         match news {
-            // One that was asked for before another was chosen.
+            // It was requested before another run was chosen.
             News::Run(wanted, _) if wanted != self.wanted => return,
             News::Run(_, run) => {
                 self.looked = true;
@@ -289,7 +289,7 @@ impl App {
         self.rebuild();
     }
 
-    /// Makes rows and panes anew from what is known.
+    /// Rebuilds rows and panes from the current data.
     pub(super) fn rebuild(&mut self) {
         let Some(picture) = self.picture.clone() else {
             self.tree.rows.clear();
@@ -305,7 +305,7 @@ impl App {
         self.realign();
     }
 
-    /// What a person most likely wants to see first: what needs them, else what is in progress.
+    /// Chooses what a person most likely wants to see first: what needs them, otherwise what is in progress.
     fn choose_first(&mut self, picture: &Picture) {
         let urgent = self.tree.rows.iter().find(|row| matches!(row.node, Node::Need(..)));
         let working = picture.tasks.iter().min_by_key(|task| standing::urgency(picture, task));
@@ -315,7 +315,7 @@ impl App {
         }
     }
 
-    /// Brings what depends on the choice and the size in line with them.
+    /// Updates everything that depends on the chosen row and the size.
     pub(super) fn realign(&mut self) {
         self.log.turn_to(self.attempt());
         if self.tab == Tab::Task
@@ -362,7 +362,7 @@ impl App {
         }
     }
 
-    /// The agent of the chosen attempt, if it lives.
+    /// The agent of the chosen attempt, if it is alive.
     pub(super) fn agent(&self) -> Option<String> {
         let attempt = self.picture.as_ref()?.attempt(self.attempt()?)?;
         attempt.ended_at.is_none().then(|| attempt.name.to_string())

@@ -1,4 +1,5 @@
-//! The question of the chosen row, above the row's detail: whoever chooses a question reads it there, before any box is opened.
+//! The question of the chosen row, above the row's detail: a person who chooses a question reads it there, before any box is
+//! opened.
 
 use rekindle_core::view::QuestionRow;
 
@@ -17,13 +18,14 @@ pub(super) fn question(app: &App) -> Option<&QuestionRow> {
     app.picture.as_ref()?.questions.iter().find(|question| question.id == *id)
 }
 
-/// Its rows at a width, as many as `most`: the question, what is known about it, the answers to choose from, and how to answer.
+/// Its rows at this width, at most `most`: the question, what is known about it, the answers to choose from, and how to
+/// answer.
 pub(super) fn rows(question: &QuestionRow, width: usize, most: usize) -> Vec<(Option<Tone>, String)> {
     let asked = AnswerBox::new(question);
     let text = asked.rows(width).into_iter();
     let mut rows: Vec<(Option<Tone>, String)> = text.map(|(first, row)| (first.then_some(Tone::Strong), row)).collect();
     for (number, option) in (1..).zip(&asked.options) {
-        // One that is longer stands above, whole.
+        // A longer option is shown above in full.
         rows.push((Some(Tone::Active), wide::cut(&format!("  {number}. {option}"), width)));
     }
     let hidden = (rows.len() + 1).saturating_sub(most);
@@ -39,7 +41,7 @@ pub(super) fn rows(question: &QuestionRow, width: usize, most: usize) -> Vec<(Op
     rows
 }
 
-/// Rows that the question takes of a detail of some size, the rule below it included.
+/// Rows that the question takes from a detail of this size, including the rule below it.
 pub(super) fn height(app: &App, width: u16, height: u16) -> u16 {
     let room = (height / 2).min(height.saturating_sub(DETAIL_MIN));
     let Some(question) = question(app).filter(|_| room >= 3 && width > 0) else { return 0 };

@@ -32,7 +32,7 @@ pub(super) fn draw(app: &App, frame: &mut Frame<'_>) {
     app.theme.finish(frame.buffer_mut());
 }
 
-/// What is said before there is a run.
+/// What is shown before there is a run.
 fn nothing(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let words = match &app.wanted {
         _ if !app.looked => vec!["reading…"],
@@ -61,7 +61,7 @@ fn has_keys(app: &App, focus: Focus) -> bool {
     app.focus == focus && app.popup.is_none()
 }
 
-/// A line put into a place, cut at its end.
+/// Puts a line into a place, truncated at its end.
 fn put(frame: &mut Frame<'_>, area: Rect, row: u16, line: Line<'_>, style: Style) {
     if row < area.height && area.width > 0 {
         let place = Rect { y: area.y + row, height: 1, ..area };
@@ -73,7 +73,7 @@ fn put(frame: &mut Frame<'_>, area: Rect, row: u16, line: Line<'_>, style: Style
     }
 }
 
-/// What is chosen has one background from edge to edge: reversed, every colour of its words would be another one.
+/// The chosen row has one background from edge to edge: reversed, every colour of its words would change.
 fn one_ground(buffer: &mut Buffer, place: Rect, style: Style) {
     for position in place.positions() {
         if let Some(cell) = buffer.cell_mut(position) {

@@ -2,7 +2,7 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// Longest line that can be typed; more is no answer to a question any more.
+/// Longest line that can be typed; nothing longer is an answer to a question.
 const MOST_CHARS: usize = 4_000;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl LineEdit {
         self.text.iter().collect()
     }
 
-    /// Whether nothing but spaces is in it.
+    /// Whether it contains nothing but whitespace.
     pub(super) fn is_blank(&self) -> bool {
         self.text.iter().all(|c| c.is_whitespace())
     }
@@ -32,7 +32,7 @@ impl LineEdit {
         (self.text[..self.at].iter().collect(), self.text[self.at..].iter().collect())
     }
 
-    /// Puts text in at the cursor, as a paste does: on one line, without anything that a terminal would obey.
+    /// Inserts text at the cursor, as a paste does: on one line, without anything that a terminal would interpret.
     pub(super) fn insert(&mut self, text: &str) {
         for c in rekindle_core::text::sanitize(text).chars() {
             let c = if c == '\n' || c == '\t' { ' ' } else { c };
@@ -43,7 +43,7 @@ impl LineEdit {
         }
     }
 
-    /// Takes a key; says whether it meant anything here.
+    /// Handles a key; returns whether it had a meaning here.
     pub(super) fn key(&mut self, key: KeyEvent) -> bool {
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {

@@ -1,5 +1,5 @@
-//! What the panes say about a task, a run, a diff, a story and events, line by line and harmless. Where facts come from is left
-//! to the picture and the reader.
+//! What the panes say about a task, a run, a diff, a story and events, line by line and made harmless. The picture and the
+//! reader supply the facts.
 
 use rekindle_core::last_words;
 use rekindle_core::review::Verdict;
@@ -51,7 +51,7 @@ pub(super) fn spent(spent: Spent) -> String {
     tokens.into_iter().chain(cost).collect::<Vec<_>>().join(", ")
 }
 
-/// A task with all that is known of it.
+/// Everything known about a task.
 pub(super) fn of_task(picture: &Picture, task: &TaskRow) -> Vec<TextLine> {
     let mut lines = Vec::new();
     let stands = standing::of(picture, task);
@@ -184,7 +184,7 @@ fn attempts(lines: &mut Vec<TextLine>, picture: &Picture, task: &TaskRow) {
     }
 }
 
-/// The run with all that is known of it, what went wrong and was recovered first.
+/// Everything known about the run; what went wrong and was recovered comes first.
 pub(super) fn of_run(picture: &Picture) -> Vec<TextLine> {
     let mut lines = Vec::new();
     let run = &picture.run;
@@ -246,7 +246,7 @@ fn result(lines: &mut Vec<TextLine>, made: &RunResult) {
     }
 }
 
-/// How a run stands, in words.
+/// The state of a run, in words.
 pub(super) fn state_of(picture: &Picture) -> (Tone, String) {
     let run = &picture.run;
     let gone = picture.coordinator.is_none();

@@ -1,5 +1,5 @@
-//! What `/` keeps of a list: lines that fit every word typed, each for itself. A word fits a line with its letters in that order; with
-//! `!` before it, a line without it.
+//! What `/` keeps of a list: lines that match every typed word separately. A line matches a word if it has the word's
+//! letters in that order; with `!` before the word, if it does not contain it.
 
 /// A filter that a person typed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -8,7 +8,7 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    /// What was typed; nothing keeps everything.
+    /// A filter with this text; an empty one keeps everything.
     pub(super) fn new(text: &str) -> Self {
         Self { text: text.to_owned() }
     }
@@ -22,10 +22,10 @@ impl Filter {
         self.text.split_whitespace().all(|word| word == "!")
     }
 
-    /// Whether a line stays. Small letters fit large ones too; large letters only themselves.
+    /// Whether a line is kept. Lower-case letters also match upper-case ones; upper-case letters match only themselves.
     pub(super) fn keeps(&self, line: &str) -> bool {
         self.text.split_whitespace().all(|word| match word.strip_prefix('!') {
-            // Without the word, not without its letters in their order: else hardly any line would stay.
+            // Without the word itself, not without its letters in order: otherwise hardly any line would be kept.
             Some(word) => word.is_empty() || !holds(line, word),
             None => in_order(line, word),
         })
@@ -42,12 +42,12 @@ fn in_order(text: &str, word: &str) -> bool {
     word.chars().all(|typed| letters.any(|letter| same(letter, typed)))
 }
 
-/// Whether a text has a word in it as it is. Used for searching too.
+/// Whether a text contains a word literally. Used for searching too.
 pub(super) fn holds(text: &str, word: &str) -> bool {
     find(text, word, 0).is_some()
 }
 
-/// Where a word begins and ends in a text, from a byte on.
+/// Where a word starts and ends in a text, searched from a byte offset on.
 pub(super) fn find(text: &str, word: &str, from: usize) -> Option<(usize, usize)> {
     let rest = text.get(from..)?;
     rest.char_indices().find_map(|(at, _)| {

@@ -1,15 +1,16 @@
-//! Whether the terminal is light, as the terminal itself says (OSC 11). The answer comes back like something typed, so keys pass
-//! through here: what belongs to an answer is taken out of them whenever it comes, and everything else continues as it was.
+//! Whether the terminal is light, according to the terminal itself (OSC 11). The answer arrives like typed text, so keys
+//! pass through here: whatever belongs to an answer is filtered out whenever it comes, and everything else is passed on
+//! unchanged.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Asks for the colour of the background.
 pub(super) const ASK: &str = "\x1b]11;?\x1b\\";
 
-/// What every answer begins with, after the mark of a command.
+/// How every answer starts, after the introducer.
 const BEGINS: &str = "11;rgb";
 
-/// Longest answer (`rgba:` and four numbers of four digits, with room to spare); anything longer is no answer.
+/// Longest answer (`rgba:` and four numbers of four digits, with some reserve); anything longer is not an answer.
 const ANSWER_MAX: usize = 40;
 
 /// What became of a key.
@@ -17,7 +18,7 @@ const ANSWER_MAX: usize = 40;
 pub(super) enum Heard {
     /// It may belong to an answer: more has to come.
     Part,
-    /// The last of an answer: whether the background is light. Nothing where the answer cannot be read.
+    /// The end of an answer: whether the background is light. `None` if the answer cannot be read.
     Ground(Option<bool>),
     /// No answer: keys for the screen.
     Keys(Vec<KeyEvent>),
@@ -36,7 +37,7 @@ impl Ground {
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
         let KeyCode::Char(letter) = key.code else { return self.none(key) };
         if self.held.is_empty() {
-            // ESC and a bracket, which terminals also send for this key; nobody uses it here.
+            // ESC and a bracket, which terminals also send for Alt-]; that key is not used here.
             if alt && letter == ']' {
                 self.held.push(key);
                 return Heard::Part;
@@ -61,7 +62,7 @@ impl Ground {
         Heard::Part
     }
 
-    /// Nothing more comes: what was held is given back.
+    /// Nothing more comes: returns the keys that were held back.
     pub(super) fn release(&mut self) -> Vec<KeyEvent> {
         std::mem::take(self).held
     }
@@ -81,7 +82,7 @@ fn is_light(answer: &str) -> Option<bool> {
     Some(0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.5)
 }
 
-/// One to four hexadecimal digits as a part of one.
+/// One to four hexadecimal digits as a fraction of one.
 fn part(digits: &str) -> Option<f64> {
     let most = match digits.len() {
         1 => 0xf,
@@ -97,7 +98,7 @@ fn part(digits: &str) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// What the terminal sends, as the keys that come of it.
+    /// What the terminal sends, as the resulting keys.
     fn keys(text: &str) -> Vec<KeyEvent> {
         let mut keys = Vec::new();
         let mut letters = text.chars();
@@ -113,7 +114,7 @@ mod tests {
         keys
     }
 
-    /// What was heard of the ground, and the keys that were passed on.
+    /// What was learned about the background, and the keys that were passed on.
     fn heard(text: &str) -> (Vec<Option<bool>>, Vec<KeyEvent>) {
         let (mut ground, mut said, mut passed) = (Ground::default(), Vec::new(), Vec::new());
         for key in keys(text) {

@@ -14,13 +14,13 @@ use super::popup::Popup;
 use super::tree::Node;
 use crate::ui::{clock_time, one_line};
 
-/// Most lines that are listed, the newest: whoever has more types another word.
+/// Most hits that are listed, the newest: with more, a person types another word.
 pub(super) const HITS_MAX: usize = 200;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hit {
     pub place: LogPosition,
-    /// Whose it is.
+    /// The agent that printed it.
     pub agent: String,
     /// When it was read.
     pub time: Time,
@@ -29,26 +29,26 @@ pub(super) struct Hit {
 }
 
 impl Hit {
-    /// A line of the store.
+    /// A hit from a line of the store.
     pub(super) fn of(stored: &StoredLine) -> Self {
         let line = LogLine::of(stored);
         let place = LogPosition { attempt: AttemptId(stored.line.attempt), seq: stored.seq };
         Self { place, agent: one_line(&stored.line.agent), time: line.time, text: line.text }
     }
 
-    /// As it is listed, with the number of its attempt at its task.
+    /// The hit as it is listed, with the number of its attempt at its task.
     pub(super) fn shown(&self, number: Option<u32>) -> String {
         let number = number.map(|number| format!(" #{number}")).unwrap_or_default();
         format!("{} {}{number} {}", clock_time(self.time), self.agent, self.text)
     }
 }
 
-/// A search that the reader is to make.
+/// A search for the reader to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Seek {
-    /// Words that a line has to hold, all of them.
+    /// Words that a line has to contain, all of them.
     pub words: String,
-    /// Tells it from others.
+    /// Identifies the search.
     pub serial: u64,
 }
 
@@ -56,9 +56,9 @@ pub(super) struct Seek {
 #[derive(Clone, Debug, Default)]
 pub(super) struct HitList {
     pub words: String,
-    /// Whether it was asked for; before that it is typed.
+    /// Whether the search was started; before that it is being typed.
     pub asked: bool,
-    /// What was found, newest first; nothing before the reader has looked.
+    /// The hits, newest first; `None` before the reader has searched.
     pub hits: Option<Vec<Hit>>,
     /// The chosen one.
     pub at: usize,
@@ -66,13 +66,13 @@ pub(super) struct HitList {
 }
 
 impl HitList {
-    /// What the reader is to look for.
+    /// The search for the reader to make.
     pub(super) fn seek(&self) -> Option<Seek> {
         let open = self.asked && self.hits.is_none();
         open.then(|| Seek { words: self.words.clone(), serial: self.serial })
     }
 
-    /// Takes what was found, unless it is of a search before.
+    /// Takes the hits, unless they belong to an earlier search.
     pub(super) fn take(&mut self, serial: u64, mut hits: Vec<Hit>) {
         if self.asked && serial == self.serial {
             hits.reverse();
@@ -80,7 +80,7 @@ impl HitList {
         }
     }
 
-    /// How much was found of each agent, most first.
+    /// The number of hits of each agent, most first.
     pub(super) fn by_agent(&self) -> String {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for hit in self.hits.iter().flatten() {
@@ -96,13 +96,13 @@ impl HitList {
 }
 
 impl App {
-    /// Asks what to look for in all logs.
+    /// Asks what to search for in all logs.
     pub(super) fn begin_find_all(&mut self) {
         self.popup = Some(Popup::Hits(HitList::default()));
         self.begin_filter();
     }
 
-    /// Looks for what was typed. Without a word the list stays as it was, and one that never was goes.
+    /// Searches for what was typed. Without a word the list stays as it was; one that was never searched for is closed.
     pub(super) fn find_all(&mut self, typing: &Typing, keep: bool) {
         let Some(Popup::Hits(list)) = &mut self.popup else { return };
         let words = typing.line.text().trim().to_owned();

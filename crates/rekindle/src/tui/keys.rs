@@ -18,11 +18,11 @@ pub(super) enum Mode {
     Answer,
     Tell,
     Lines,
-    /// Whether something is to be done.
+    /// A confirmation.
     Confirm,
     Copy,
     Runs,
-    /// What was found in all logs.
+    /// The hits in all logs.
     Hits,
     Help,
 }
@@ -76,9 +76,9 @@ pub(super) enum Action {
     Top,
     /// To the last line; in a log, follow it again.
     Bottom,
-    /// Into what is chosen.
+    /// Go into what is chosen.
     Open,
-    /// Out of where one is.
+    /// Go out of the current place.
     Back,
     /// Closes a branch, or goes to the one above.
     Left,
@@ -96,13 +96,13 @@ pub(super) enum Action {
     /// Wraps long lines, or cuts them.
     Wrap,
     Times,
-    /// The pane alone on the screen.
+    /// Shows the pane alone on the screen.
     Full,
     /// Asks for a filter, or in a log for what to search.
     Filter,
     /// Searches the logs of all agents.
     FindAll,
-    /// The next place that was searched for.
+    /// The next hit.
     FindNext,
     FindPrev,
     Answer,
@@ -133,7 +133,7 @@ pub(super) enum Action {
     No,
     /// The other button.
     Switch,
-    /// Takes what is chosen or typed.
+    /// Accepts what is chosen or typed.
     Take,
     /// Back to the shell for a while.
     Suspend,
@@ -148,22 +148,22 @@ pub(super) struct Binding {
     /// Where it works.
     pub modes: &'static [Mode],
     pub action: Action,
-    /// In the help.
+    /// Its text in the help.
     pub words: &'static str,
-    /// In the footer.
+    /// Its text in the footer.
     pub short: &'static str,
-    /// How much it matters there; 0 is never shown.
+    /// Its weight there; 0 is never shown.
     pub weight: u8,
 }
 
 impl Binding {
-    /// Whether it has a key that was pressed.
+    /// Whether a pressed key is one of its keys.
     fn has(&self, key: KeyEvent) -> bool {
         self.keys.split(' ').any(|name| is_key(name, key))
     }
 }
 
-/// Whether a key that was pressed has a name. Shift is in the letter already.
+/// Whether a pressed key has this name. Shift is already part of the letter.
 fn is_key(name: &str, key: KeyEvent) -> bool {
     let ctrl = name.strip_prefix("Ctrl-");
     if ctrl.is_some() != key.modifiers.contains(KeyModifiers::CONTROL) || key.modifiers.contains(KeyModifiers::ALT) {
@@ -177,7 +177,7 @@ fn is_key(name: &str, key: KeyEvent) -> bool {
     }
 }
 
-/// A key that is no letter.
+/// A key that is not a letter.
 fn named(name: &str) -> Option<KeyCode> {
     Some(match name {
         "↑" => KeyCode::Up,
@@ -224,7 +224,7 @@ const HITS: &[M] = &[M::Hits];
 const MAIN: &[M] = &[M::Tree, M::Log, M::Diff, M::Text];
 /// Its panes on the right.
 const PANES: &[M] = &[M::Log, M::Diff, M::Text];
-/// Whatever has lines to move in and takes letters as keys.
+/// Modes with lines to move in that take letters as keys.
 const LISTS: &[M] = &[M::Tree, M::Log, M::Diff, M::Text, M::Copy, M::Runs, M::Hits, M::Help];
 /// The same without the log, whose end is followed.
 const NOT_LOG: &[M] = &[M::Tree, M::Diff, M::Text, M::Copy, M::Runs, M::Hits, M::Help];
@@ -234,7 +234,7 @@ const FILTERED: &[M] = &[M::Tree, M::Diff, M::Text, M::Runs, M::Help];
 const BOXES: &[M] = &[M::Typing, M::Answer, M::Tell, M::Lines, M::Confirm];
 /// Lists over the screen.
 const POPUPS: &[M] = &[M::Copy, M::Runs, M::Hits, M::Help];
-/// Where help is a key away.
+/// Where a key opens the help.
 const HELPED: &[M] = &[M::Tree, M::Log, M::Diff, M::Text, M::Runs, M::Hits, M::Confirm];
 /// Where letters are typed.
 const WRITING: &[M] = &[M::Typing, M::Answer, M::Tell, M::Lines];
@@ -327,7 +327,7 @@ pub(super) fn is_writing(mode: Mode) -> bool {
     WRITING.contains(&mode)
 }
 
-/// The rows of a mode for its footer, those that matter most first.
+/// The rows of a mode for its footer, the most important first.
 pub(super) fn footer(mode: Mode, matters: impl Fn(Action) -> bool) -> Vec<&'static Binding> {
     let shown = |row: &&Binding| row.weight > 0 && row.modes.contains(&mode) && matters(row.action);
     let mut rows: Vec<&Binding> = TABLE.iter().filter(shown).collect();
@@ -337,13 +337,13 @@ pub(super) fn footer(mode: Mode, matters: impl Fn(Action) -> bool) -> Vec<&'stat
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HelpLine {
-    /// The keys of a mode follow.
+    /// The title of a mode, before its keys.
     Title(&'static str),
     /// Keys and what they do.
     Keys(&'static str, &'static str),
 }
 
-/// The help, the mode at hand first.
+/// The help, with the current mode first.
 pub(super) fn help(first: Mode) -> Vec<HelpLine> {
     let others = Mode::ALL.into_iter().filter(|mode| *mode != first);
     let mut lines = Vec::new();
@@ -396,7 +396,7 @@ mod tests {
         }
     }
 
-    /// The page's table, as this one makes it.
+    /// The documentation page's table, made from this one.
     fn page() -> String {
         let mut page = String::from("| keys | where | what it does |\n|---|---|---|\n");
         for row in TABLE {

@@ -1,4 +1,4 @@
-//! Where everything is on a screen of some size. Nothing here can fail: what has no room has no rows.
+//! The layout of a screen of any size. Nothing here can fail: what has no room gets no rows.
 
 use ratatui::layout::Rect;
 
@@ -7,10 +7,10 @@ use super::app::Focus;
 /// Below this width or height there is one column: the tree or the detail.
 const TWO_COLUMNS: (u16, u16) = (80, 24);
 
-/// Narrowest and widest that the tree is beside a detail.
+/// Narrowest and widest tree beside a detail.
 const TREE_WIDTH: (u16, u16) = (36, 96);
 
-/// Widest that a box with sentences gets: longer lines are hard to read.
+/// Widest box with sentences: longer lines are hard to read.
 pub(super) const BOX_WIDTH: u16 = 76;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(super) struct Areas {
     pub detail: Rect,
     /// Rows of the detail that a question takes, below the tabs.
     pub question: u16,
-    /// What became of the last thing done; empty where there is no room for it but the footer.
+    /// The outcome of the last action; empty if there is no room for more than the footer.
     pub message: Rect,
     /// The keys.
     pub footer: Rect,
@@ -63,7 +63,7 @@ pub(super) fn inside(area: Rect) -> Rect {
     }
 }
 
-/// The places on a screen.
+/// The layout of a screen of this size.
 pub(super) fn areas(size: (u16, u16), focus: Focus, full: bool) -> Areas {
     let (width, height) = size;
     let header_rows = match height {
@@ -96,7 +96,7 @@ pub(super) fn areas(size: (u16, u16), focus: Focus, full: bool) -> Areas {
     }
 }
 
-/// The first row of a list on the screen so that the chosen one is on it too.
+/// The first row of a list on the screen, such that the chosen row is visible too.
 pub(super) fn top_for(at: usize, top: usize, height: usize, len: usize) -> usize {
     let height = height.max(1);
     let top = top.min(at).max((at + 1).saturating_sub(height));
@@ -108,7 +108,7 @@ pub(super) fn box_room(width: u16) -> usize {
     usize::from(BOX_WIDTH.min(width)).saturating_sub(4).max(1)
 }
 
-/// Most rows of text in a box on a screen of some height: a little of the screen stays around it.
+/// Most rows of text in a box on a screen of this height: some of the screen stays visible around it.
 pub(super) fn box_rows(height: u16) -> u16 {
     height.saturating_sub(2).max(1).saturating_sub(2)
 }

@@ -8,7 +8,7 @@ use crate::acts::Act;
 
 #[derive(Clone, Debug)]
 pub(super) struct LinesBox {
-    /// The act, before it was told the lines.
+    /// The act, before it gets the lines.
     pub act: Act,
     /// Lines above the one being typed.
     pub above: Vec<String>,
@@ -16,7 +16,7 @@ pub(super) struct LinesBox {
     pub line: LineEdit,
     /// Lines below it.
     pub below: Vec<String>,
-    /// Whether what it would replace is still being read; until then nothing can be typed.
+    /// Whether the text to replace is still being read; until then nothing can be typed.
     pub reading: bool,
 }
 
@@ -26,7 +26,7 @@ impl LinesBox {
         Self { act, above: Vec::new(), line: LineEdit::default(), below: Vec::new(), reading }
     }
 
-    /// Takes what the act would replace; the cursor is at its end.
+    /// Starts with the text that the act would replace; the cursor is at its end.
     pub(super) fn start_with(&mut self, present: &str) {
         let mut lines: Vec<String> = sanitize(present).lines().map(str::to_owned).collect();
         self.line = LineEdit::with(&lines.pop().unwrap_or_default());
@@ -39,7 +39,7 @@ impl LinesBox {
         self.above.iter().cloned().chain(typed).chain(self.below.iter().cloned()).collect()
     }
 
-    /// What the act is told: a text keeps its empty lines, everything else is a list without them.
+    /// The lines for the act: a text keeps its empty lines, everything else is a list without them.
     pub(super) fn told(&self) -> Vec<String> {
         let mut lines = self.lines();
         if matches!(&self.act, Act::Edit(_, edit) if edit.accept.is_none()) {
@@ -51,7 +51,7 @@ impl LinesBox {
         lines.iter().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
     }
 
-    /// Ends the line; says whether that ends the box, which an empty last line does.
+    /// Ends the line; returns whether that ends the box, as an empty last line does.
     pub(super) fn end_line(&mut self) -> bool {
         let (blank, last) = (self.line.is_blank(), self.below.is_empty());
         if blank && last {

@@ -1,5 +1,5 @@
-//! The log pane: a window of an attempt's lines, where it stands, and what is searched. Lines are asked for by their numbers, so
-//! a log of a million lines costs no more than a screen of it.
+//! The log pane: a window of an attempt's lines, its position, and the current search. Lines are requested by number, so a
+//! log of a million lines costs no more than one screen of it.
 
 use rekindle_core::activity::{CALL_MARK, ERROR_MARK, RESULT_MARK};
 use rekindle_core::ids::AttemptId;
@@ -13,10 +13,10 @@ use crate::ui::{clock_time, harmless};
 /// Lines kept around those on the screen, so that a step or a page needs no wait.
 const AROUND: usize = 200;
 
-/// Most calls of one attempt in the tree: the newest ones are looked for.
+/// Most calls of one attempt in the tree: only the newest are shown.
 pub(super) const CALLS_MAX: usize = 50;
 
-/// Most rows that one line takes when wrapped; the rest is cut.
+/// Most rows of one wrapped line; the rest is truncated.
 const ROWS_MAX: usize = 500;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(super) struct LogLine {
 }
 
 impl LogLine {
-    /// A line of the store, fit to be shown.
+    /// A line of the store, prepared for display.
     pub(super) fn of(stored: &StoredLine) -> Self {
         let text = wide::flat(&harmless(&stored.line.text).replace('\n', " "));
         let err = stored.line.stream == Stream::Err;
@@ -54,20 +54,20 @@ impl LogLine {
     }
 }
 
-/// A call and what came of it.
+/// A call and its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CallLine {
     /// The number of its line.
     pub number: usize,
-    /// The tool and what it was called with.
+    /// The tool and its arguments.
     pub text: String,
-    /// Whether it worked; nothing while it runs.
+    /// Whether it succeeded; `None` while it is running.
     pub ok: Option<bool>,
-    /// What came back.
+    /// Its result.
     pub result: String,
 }
 
-/// The newest calls among lines whose first has a number.
+/// The newest calls among lines, the first of which has the number `first`.
 pub(super) fn calls(first: usize, lines: &[LogLine]) -> Vec<CallLine> {
     let mut calls: Vec<CallLine> = Vec::new();
     for (at, line) in lines.iter().enumerate() {
@@ -77,7 +77,7 @@ pub(super) fn calls(first: usize, lines: &[LogLine]) -> Vec<CallLine> {
         }
         let back = line.text.strip_prefix(RESULT_MARK).map(|text| (true, text));
         let back = back.or(line.text.strip_prefix(ERROR_MARK).map(|text| (false, text)));
-        // Results come in the order of the calls where several run at once.
+        // If several calls run at once, results come in the order of the calls.
         if let (Some((ok, text)), Some(call)) = (back, calls.iter_mut().find(|call| call.ok.is_none())) {
             (call.ok, call.result) = (Some(ok), text.to_owned());
         }
@@ -91,16 +91,16 @@ pub(super) fn calls(first: usize, lines: &[LogLine]) -> Vec<CallLine> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Window {
     pub attempt: AttemptId,
-    /// From which number on; nothing means the last ones.
+    /// The first line's number; `None` means the last lines.
     pub from: Option<usize>,
     pub many: usize,
 }
 
-/// A line by its place in the store.
+/// A line by its position in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LogPosition {
     pub attempt: AttemptId,
-    /// Its place among all lines.
+    /// Its sequence number among all lines.
     pub seq: u64,
 }
 
@@ -108,16 +108,17 @@ pub(super) struct LogPosition {
 pub(super) struct Search {
     pub attempt: AttemptId,
     pub words: String,
-    /// The first line looked at.
+    /// The first line to search.
     pub from: usize,
-    /// Towards the end; else towards the beginning. Both go round.
+    /// Towards the end; otherwise towards the beginning. Both wrap around.
     pub forward: bool,
-    /// Tells it from others.
+    /// Identifies the search.
     pub serial: u64,
 }
 
 impl Search {
-    /// The next lines to look at, after so many of all: where they begin, and how many they are. A stretch ends where the log does.
+    /// The next lines to search after `done` of them: the first line's number, and how many. A range ends where the log
+    /// does.
     pub(super) fn stretch(&self, done: usize, count: usize, most: usize) -> (usize, usize) {
         if self.forward {
             let from = (self.from + done) % count;
@@ -132,11 +133,11 @@ impl Search {
 #[derive(Clone, Debug)]
 pub(super) struct LogPane {
     pub attempt: Option<AttemptId>,
-    /// How many lines it has; nothing before it was read.
+    /// How many lines it has; `None` before it was read.
     pub count: Option<usize>,
-    /// The number of the first line at hand.
+    /// The number of the first loaded line.
     pub from: usize,
-    /// The lines at hand.
+    /// The loaded lines.
     pub lines: Vec<LogLine>,
     /// The first line on the screen, unless the end is followed.
     pub top: usize,
@@ -178,7 +179,7 @@ impl Default for LogPane {
 }
 
 impl LogPane {
-    /// Turns to another attempt; the end is followed there.
+    /// Switches to another attempt and follows its end.
     pub(super) fn turn_to(&mut self, attempt: Option<AttemptId>) {
         if self.attempt != attempt {
             let (wrap, times, words, serial) = (self.wrap, self.times, self.words.clone(), self.serial);
@@ -186,7 +187,7 @@ impl LogPane {
         }
     }
 
-    /// Takes lines that were asked for.
+    /// Takes the requested lines.
     pub(super) fn take(&mut self, attempt: AttemptId, count: usize, from: usize, lines: Vec<LogLine>) {
         if self.attempt == Some(attempt) {
             (self.count, self.from, self.lines) = (Some(count), from, lines);
@@ -194,14 +195,14 @@ impl LogPane {
         }
     }
 
-    /// The lines that a screen of some rows needs.
+    /// The lines that a screen with this many rows needs.
     pub(super) fn window(&self, rows: usize) -> Option<Window> {
         let many = (rows + 2 * AROUND).min(crate::picture::lines::WINDOW_MAX);
         let from = (!self.follow).then(|| self.top.saturating_sub(AROUND));
         self.attempt.map(|attempt| Window { attempt, from, many })
     }
 
-    /// A line by its number, if it is at hand.
+    /// A line by its number, if it is loaded.
     pub(super) fn line(&self, number: usize) -> Option<&LogLine> {
         self.lines.get(number.checked_sub(self.from)?)
     }
@@ -211,14 +212,14 @@ impl LogPane {
         format!("{}{}", self.lead(line), line.text)
     }
 
-    /// What stands before a line's text.
+    /// The text before a line.
     fn lead(&self, line: &LogLine) -> String {
         let mark = if line.err { "! " } else { "" };
         let time = if self.times { format!("{} ", clock_time(line.time)) } else { String::new() };
         format!("{time}{mark}")
     }
 
-    /// Where rows after a line's first begin: below its text, as far in as that is.
+    /// Where the later rows of a line start: indented like its text.
     fn indent(&self, line: &LogLine) -> usize {
         wide::width(&self.lead(line)) + wide::leading(&line.text)
     }
@@ -239,12 +240,12 @@ impl LogPane {
         line.map_or(1, |line| wide::rows(&self.shown(line), width, self.indent(line), ROWS_MAX))
     }
 
-    /// The first line on a screen of some size, and the rows of it that are above.
+    /// The first line on a screen of this size, and how many of its rows are above the screen.
     pub(super) fn first(&self, width: usize, height: usize) -> (usize, usize) {
         if self.follow { self.end(width, height) } else { (self.top, self.skip) }
     }
 
-    /// Where a screen begins whose last row is the log's last.
+    /// Where a screen starts whose last row is the end of the log.
     fn end(&self, width: usize, height: usize) -> (usize, usize) {
         let (mut top, mut rows) = (self.count.unwrap_or(0), 0);
         while rows < height && top > 0 {
@@ -254,7 +255,7 @@ impl LogPane {
         (top, rows.saturating_sub(height))
     }
 
-    /// Scrolls by rows. Following stops on the way up and begins again at the end.
+    /// Scrolls by rows. Scrolling up stops following; reaching the end resumes it.
     pub(super) fn scroll(&mut self, by: isize, width: usize, height: usize) {
         (self.top, self.skip) = self.first(width, height);
         if self.follow && by < 0 {
@@ -303,7 +304,7 @@ impl LogPane {
         self.see(height);
     }
 
-    /// Lines on the screen have been seen.
+    /// Marks the lines on the screen as seen.
     fn see(&mut self, height: usize) {
         self.seen = self.seen.max((self.top + height).min(self.count.unwrap_or(0)));
     }
@@ -313,7 +314,7 @@ impl LogPane {
         if self.follow { 0 } else { self.count.unwrap_or(0).saturating_sub(self.seen) }
     }
 
-    /// Begins a search from the line that was found, or from the screen's first.
+    /// Starts a search from the last hit, or from the first line on the screen.
     pub(super) fn find(&mut self, forward: bool, width: usize, height: usize) {
         let (Some(attempt), false) = (self.attempt, self.words.is_empty()) else { return };
         let count = self.count.unwrap_or(0).max(1);
@@ -327,7 +328,7 @@ impl LogPane {
         self.search = Some(Search { attempt, words: self.words.clone(), from, forward, serial: self.serial });
     }
 
-    /// Takes the number of a line that was asked for; says whether it was.
+    /// Takes the number of a requested line; returns whether it was requested.
     pub(super) fn placed(&mut self, place: LogPosition, number: Option<usize>, height: usize) -> bool {
         if self.place != Some(place) || self.attempt != Some(place.attempt) {
             return false;
@@ -340,7 +341,7 @@ impl LogPane {
         true
     }
 
-    /// Takes the end of a search; says whether it was the one under way.
+    /// Takes the result of a search; returns whether it was the current one.
     pub(super) fn found(&mut self, serial: u64, hit: Option<usize>, height: usize) -> bool {
         if self.search.as_ref().is_none_or(|search| search.serial != serial) {
             return false;
@@ -354,7 +355,7 @@ impl LogPane {
     }
 }
 
-/// Whether a line is one that a search is for.
+/// Whether a line matches a search.
 pub(super) fn fits(line: &LogLine, words: &str) -> bool {
     filter::holds(&line.text, words)
 }

@@ -1,5 +1,5 @@
-//! What a person orders from the screen, and the boxes that ask first: nothing that changes the run is done before it was said
-//! what it will do.
+//! What a person orders from the screen, and the boxes that ask first: nothing that changes the run is done before the
+//! person was told what it will do.
 
 use rekindle_core::ids::TaskId;
 use rekindle_core::input::TaskEdit;
@@ -76,7 +76,7 @@ impl App {
         Vec::new()
     }
 
-    /// Why nothing may be ordered.
+    /// Why orders are not possible.
     fn forbidden(&self) -> Option<String> {
         if self.read_only {
             return Some("top was started with --read-only: nothing is ordered from here".to_owned());
@@ -91,7 +91,7 @@ impl App {
         self.message = Some((Tone::Warning, text));
     }
 
-    /// Asks before an act, or says why it makes no sense.
+    /// Asks for confirmation of an act, or says why it makes no sense.
     fn ask(&mut self, act: Act) {
         let Some(picture) = self.picture.clone() else { return };
         if let Some(refusal) = act.refusal(&picture) {
@@ -103,7 +103,7 @@ impl App {
         self.popup = Some(Popup::Confirm(Confirm { act, says, yes: false }));
     }
 
-    /// Lets a person type what an act has to be told; an edit starts with what it would replace.
+    /// Opens a box to type the lines that an act needs; an edit starts with the text that it would replace.
     fn type_for(&mut self, act: Act) -> Vec<Effect> {
         let Some(picture) = &self.picture else { return Vec::new() };
         if let Some(refusal) = act.refusal(picture) {
@@ -116,7 +116,7 @@ impl App {
         effects
     }
 
-    /// Takes what an act would replace into the box that waits for it.
+    /// Puts the text that an act would replace into the box that waits for it.
     pub(super) fn take_present(&mut self, act: &Act, present: Result<String, String>) {
         let Some(Popup::Lines(typing)) = &mut self.popup else { return };
         if !typing.reading || typing.act != *act {
@@ -149,7 +149,7 @@ impl App {
         self.act(Act::Undo(NEWEST))
     }
 
-    /// Answers the question of the chosen task, else the oldest that is open.
+    /// Answers the question of the chosen task, otherwise the oldest open one.
     fn answer(&mut self) {
         let Some(picture) = &self.picture else { return };
         let row = match self.tree.chosen().map(|row| &row.node) {
@@ -211,7 +211,7 @@ impl App {
         names
     }
 
-    /// Where the work on a task is done: in a worktree of its own, else in the project.
+    /// Where the work on a task is done: in its own worktree, otherwise in the project.
     fn workspace(&self, own: Option<&str>) -> String {
         let place = match own {
             Some(key) => self.project.state_dir.join("worktrees").join(key),
@@ -245,7 +245,7 @@ impl App {
         Vec::new()
     }
 
-    /// A page of the question where one is answered; of the list elsewhere.
+    /// Moves by a page: of the question when one is answered, otherwise of the list.
     fn popup_page(&mut self, by: isize) {
         let size = self.size;
         match &mut self.popup {
@@ -323,7 +323,7 @@ impl App {
         let kept = list.kept();
         let Some((run, _)) = kept.get(list.at) else { return };
         let newest = list.runs.iter().flatten().next().is_some_and(|newest| newest.id == run.id);
-        // The newest one is followed into the next run.
+        // The newest run is left unnamed, so that the view moves on to the next run.
         self.wanted = (!newest).then(|| run.id.clone());
         self.picture = None;
         self.looked = false;

@@ -1,4 +1,4 @@
-//! The panes beside the log: which tabs there are, and lines of text that are scrolled and filtered. What the lines say is made
+//! The panes beside the log: which tabs there are, and lines of text that can be scrolled and filtered. The lines are made
 //! elsewhere.
 
 use rekindle_core::ids::TaskId;
@@ -10,7 +10,7 @@ use crate::ui::Tone;
 /// Narrowest pane that has room for times.
 const TIMES_FROM: usize = 50;
 
-/// Width of the words before the lines.
+/// Width of the column of words before the lines.
 const MARK_WIDTH: usize = 11;
 
 /// What the detail shows.
@@ -27,7 +27,7 @@ pub(super) enum Tab {
 }
 
 impl Tab {
-    /// All of them, in their order.
+    /// All tabs, in order.
     pub(super) const ALL: [Self; 5] = [Self::Log, Self::Diff, Self::Task, Self::Why, Self::Events];
 
     pub(super) fn name(self) -> &'static str {
@@ -40,7 +40,7 @@ impl Tab {
         }
     }
 
-    /// The one some steps further, round and round.
+    /// The tab `by` steps further, wrapping around.
     pub(super) fn step(self, by: isize) -> Self {
         let len = Self::ALL.len();
         let at = Self::ALL.iter().position(|tab| *tab == self).unwrap_or(0);
@@ -52,16 +52,16 @@ impl Tab {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct About {
     pub tab: Tab,
-    /// The task; nothing means the whole run.
+    /// The task; `None` means the whole run.
     pub task: Option<TaskId>,
 }
 
 /// A line of text, made harmless.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct TextLine {
-    /// When it happened, where it is about a moment; shown only when times are.
+    /// When it happened, if it is about a moment; shown only when times are on.
     pub time: String,
-    /// A word in a column of its own.
+    /// A word in its own column.
     pub mark: String,
     /// The tone of that word, or of the line where there is none.
     pub tone: Option<Tone>,
@@ -91,21 +91,21 @@ impl TextLine {
         self
     }
 
-    /// What stands before the text.
+    /// The text before the line's text.
     pub(super) fn lead(&self, times: bool) -> String {
         let mut lead = String::new();
         if times && !self.time.is_empty() {
             lead = format!("{} ", self.time);
         }
         if !self.mark.is_empty() {
-            // A longer word has its own width; it is never cut.
+            // A longer word keeps its own width; it is never truncated.
             let pad = MARK_WIDTH.saturating_sub(wide::width(&self.mark));
             lead.push_str(&format!("{}{} ", self.mark, " ".repeat(pad)));
         }
         lead
     }
 
-    /// Where rows after the first begin: below the words of a list's item, else below the first word.
+    /// Where rows after the first start: below the words of a list item, otherwise below the first word.
     fn indent(&self) -> usize {
         let leading = wide::leading(&self.text);
         let item = self.text[leading..].split_once(' ').map(|(first, _)| first).filter(|_| leading > 0);
@@ -114,10 +114,10 @@ impl TextLine {
     }
 }
 
-/// Lines to scroll in.
+/// Lines that can be scrolled.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TextPane {
-    /// What they are about; nothing before they came.
+    /// What the lines are about; `None` before they were read.
     pub about: Option<About>,
     pub lines: Vec<TextLine>,
     /// The first row on the screen.
@@ -125,17 +125,17 @@ pub(super) struct TextPane {
     pub filter: Filter,
 }
 
-/// A row of the pane: a line, what stands before it, and a piece of its text.
+/// A row of the pane: a line, the text before it, and a part of its text.
 #[derive(Clone, Debug)]
 pub(super) struct PaneRow<'a> {
     pub line: &'a TextLine,
-    /// What stands before the text; spaces where a line continues.
+    /// The text before it; spaces if a line continues.
     pub lead: String,
     pub text: String,
 }
 
 impl TextPane {
-    /// Takes lines; the place stays where they are about the same.
+    /// Takes lines; the position stays if they are about the same.
     pub(super) fn take(&mut self, about: About, lines: Vec<TextLine>) {
         if self.about.as_ref() != Some(&about) {
             *self = Self { about: Some(about), ..Self::default() };
@@ -168,13 +168,13 @@ impl TextPane {
         self.filter.is_empty() || self.filter.keeps(&format!("{} {} {}", line.time, line.mark, line.text))
     }
 
-    /// Scrolls by rows within what there is.
+    /// Scrolls by rows within the text.
     pub(super) fn scroll(&mut self, by: isize, rows: usize, height: usize) {
         let last = rows.saturating_sub(height);
         self.top = self.top.min(last).saturating_add_signed(by).min(last);
     }
 
-    /// Goes to the next file of a diff, or the one before. `starts` are the rows where files begin.
+    /// Goes to the next file of a diff, or the previous one. `starts` are the rows where files start.
     pub(super) fn go_to_file(&mut self, starts: &[usize], forward: bool) {
         let next = if forward {
             starts.iter().find(|at| **at > self.top)

@@ -1,5 +1,5 @@
-//! What can lie over the screen: a confirmation, an answer, parts to type, what to copy, past runs, what was found, help. Each holds its own
-//! state; what follows from it is decided by the app.
+//! The popups over the screen: a confirmation, an answer, parts to type, what to copy, past runs, search hits, help. Each
+//! holds its own state; the app decides what follows from it.
 
 use rekindle_core::ids::TaskId;
 use rekindle_core::view::RunRow;
@@ -20,14 +20,14 @@ const KEYS_WIDTH: usize = 11;
 
 #[derive(Clone, Debug)]
 pub(super) enum Popup {
-    /// Whether something is to be done.
+    /// A confirmation.
     Confirm(Confirm),
     Answer(AnswerBox),
     Tell(TellBox),
     Lines(LinesBox),
     Copy(CopyMenu),
     Runs(RunList),
-    /// What was found in all logs.
+    /// The hits in all logs.
     Hits(HitList),
     Help(Help),
 }
@@ -48,7 +48,7 @@ impl Popup {
     }
 }
 
-/// Whether something is to be done.
+/// Asks whether to do something.
 #[derive(Clone, Debug)]
 pub(super) struct Confirm {
     pub act: Act,
@@ -78,17 +78,17 @@ pub(super) struct CopyMenu {
 /// Past runs, newest first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RunList {
-    /// The runs; nothing before they were read.
+    /// The runs; `None` before they were read.
     pub runs: Option<Vec<RunRow>>,
-    /// The one that a coordinator is at.
+    /// The one that a coordinator is running.
     pub live: Option<String>,
     pub filter: Filter,
-    /// The chosen one among those kept.
+    /// The chosen one among the runs that the filter keeps.
     pub at: usize,
 }
 
 impl RunList {
-    /// The runs that are kept, each with its line.
+    /// The runs that the filter keeps, each with its line.
     pub(super) fn kept(&self) -> Vec<(&RunRow, String)> {
         let runs = self.runs.iter().flatten();
         let lines = runs.map(|run| (run, facts::of_past(run, self.live.as_deref() == Some(&run.id))));
@@ -98,12 +98,12 @@ impl RunList {
 
 #[derive(Clone, Debug)]
 pub(super) struct Help {
-    /// The mode that it was asked for in: its keys come first.
+    /// The mode in which it was opened: its keys come first.
     pub mode: Mode,
     pub filter: Filter,
     /// The first line on the screen.
     pub top: usize,
-    /// What it lies over.
+    /// The popup that it covers.
     pub below: Option<Box<Popup>>,
 }
 
@@ -138,7 +138,7 @@ impl Help {
         kept.len() - fits.count()
     }
 
-    /// The lines that are kept: titles stay where some of their keys do.
+    /// The lines that the filter keeps: a title stays if some of its keys do.
     pub(super) fn kept(&self) -> Vec<HelpLine> {
         let mut kept = Vec::new();
         let mut title = None;

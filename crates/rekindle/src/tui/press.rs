@@ -18,7 +18,7 @@ const WHEEL_ROWS: isize = 3;
 impl App {
     pub(super) fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
         let mode = self.mode();
-        // A terminal sends Alt as Esc before the key: whoever presses Esc and a key quickly means both.
+        // A terminal sends Alt as Esc before the key: a person who presses Esc and a key quickly means both.
         if key.modifiers.contains(KeyModifiers::ALT) && !keys::is_writing(mode) {
             let mut effects = self.key(KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE));
             effects.extend(self.key(KeyEvent { modifiers: key.modifiers - KeyModifiers::ALT, ..key }));
@@ -41,7 +41,7 @@ impl App {
         effects
     }
 
-    /// Takes pasted text where text is typed.
+    /// Inserts pasted text where text is typed.
     pub(super) fn paste(&mut self, text: &str) {
         if let Some(line) = self.line() {
             line.insert(text);
@@ -57,7 +57,7 @@ impl App {
         }
         match &mut self.popup {
             Some(Popup::Answer(answer)) => {
-                // Whoever types means their own words.
+                // A person who types means their own words.
                 answer.at = answer.options.len();
                 Some(&mut answer.line)
             }
@@ -103,7 +103,7 @@ impl App {
         self.popup.is_none() && self.focus == Focus::Detail && self.tab == Tab::Log
     }
 
-    /// Where a filter is kept that belongs to where one is.
+    /// The filter of the current place.
     fn filter(&mut self) -> Option<&mut Filter> {
         match &mut self.popup {
             Some(Popup::Runs(list)) => Some(&mut list.filter),
@@ -192,7 +192,7 @@ impl App {
         Vec::new()
     }
 
-    /// Shows the help for where one is.
+    /// Shows the help for the current place.
     pub(super) fn help(&mut self) {
         let (mode, below) = (self.mode(), self.popup.take().map(Box::new));
         self.popup = Some(Popup::Help(Help { mode, filter: Filter::default(), top: 0, below }));
@@ -293,7 +293,7 @@ impl App {
         }
     }
 
-    /// Takes the mouse: the wheel scrolls what is under it, a click chooses.
+    /// Handles the mouse: the wheel scrolls what is under it, a click chooses.
     pub(super) fn mouse(&mut self, mouse: MouseEvent) {
         let by = match mouse.kind {
             MouseEventKind::ScrollUp => -WHEEL_ROWS,
@@ -347,7 +347,7 @@ impl App {
     }
 }
 
-/// The tab under a column of their row. Each has its name, a bracket or space on both sides, and a space after it.
+/// The tab under a column of the tabs' row. Each has its name, a bracket or space on both sides, and a space after it.
 fn tab_at(column: u16) -> Option<Tab> {
     let mut end = 0;
     Tab::ALL.into_iter().find(|tab| {

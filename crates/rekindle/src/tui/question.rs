@@ -1,5 +1,5 @@
-//! The box that answers a question: what of the question is on the screen, how much of it was ever seen, and which answer is
-//! chosen. An agent writes the question: nobody may approve a part of it and believe it was the whole.
+//! The box that answers a question: which part of the question is on the screen, how much of it was ever seen, and which
+//! answer is chosen. An agent writes the question: nobody may approve a part of it and believe it was the whole.
 
 use rekindle_core::ids::{QuestionId, TaskId};
 use rekindle_core::view::QuestionRow;
@@ -9,7 +9,7 @@ use super::layout;
 use super::wide;
 use crate::ui::{harmless, one_line};
 
-/// Columns before an option: whether it is chosen.
+/// Columns before an option for the mark that shows whether it is chosen.
 const MARK_WIDTH: usize = 4;
 
 /// Columns for its number: an agent seldom offers more than nine.
@@ -24,17 +24,17 @@ pub(super) struct AnswerBox {
     pub options: Vec<String>,
     /// The chosen one; the one after the last is the person's own text.
     pub at: usize,
-    /// That text.
+    /// The person's own text.
     pub line: LineEdit,
     /// The first row of the question on the screen.
     pub top: usize,
-    /// Rows of it that have been on the screen, at this width.
+    /// Rows of it that have been on the screen, and at which width.
     seen: (usize, usize),
-    /// Whether all of it has been, at any width.
+    /// Whether all of it has been on the screen, at any width.
     whole: bool,
 }
 
-/// Rows of a box on a screen.
+/// How the rows of a box are divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rows {
     /// For the question.
@@ -70,7 +70,7 @@ impl AnswerBox {
         self.at = (self.at + all).wrapping_add_signed(by) % all;
     }
 
-    /// The answer as it stands; nothing where none is typed.
+    /// The current answer; `None` if nothing is typed.
     pub(super) fn answer(&self) -> Option<String> {
         match self.options.get(self.at) {
             Some(option) => Some(option.clone()),
@@ -78,10 +78,10 @@ impl AnswerBox {
         }
     }
 
-    /// The question in rows of a width, and whether each belongs to its first line. An option that its row cannot hold is in it
-    /// too, whole: it would be sent whole.
+    /// The question in rows of this width, and whether each belongs to its first line. An option that does not fit into its
+    /// row is included in full, because it would be sent in full.
     pub(super) fn rows(&self, width: usize) -> Vec<(bool, String)> {
-        // Its mark and its number stand before it.
+        // Its mark and its number come before it.
         let long = |option: &&String| wide::width(option) + MARK_WIDTH + NUMBER_WIDTH > width;
         let long = self.options.iter().enumerate().filter(|(_, option)| long(option));
         let long = long.map(|(at, option)| format!("option {}: {option}", at + 1));
@@ -93,10 +93,10 @@ impl AnswerBox {
             .collect()
     }
 
-    /// How a screen's rows are shared out when the question has so many.
+    /// How a screen's rows are divided when the question has `all` rows.
     pub(super) fn share(&self, all: usize, screen: (u16, u16)) -> Rows {
         let inside = usize::from(layout::box_rows(screen.1));
-        // A row says what is hidden and one is typed in; own words have a heading where there are options.
+        // One row says what is hidden and one is for typing; the person's own text has a heading if there are options.
         let left = inside.saturating_sub(2 + usize::from(!self.options.is_empty()));
         let options = self.options.len().min((left / 2).max(left.saturating_sub(all)));
         Rows { text: all.min(left - options), options }
@@ -107,17 +107,17 @@ impl AnswerBox {
         self.top = self.top.saturating_add_signed(by).min(all.saturating_sub(self.share(all, screen).text));
     }
 
-    /// Rows that a page has: never more than are seen at once, so that none is passed over.
+    /// Rows of a page: never more than are visible at once, so that none is skipped.
     pub(super) fn page(&self, screen: (u16, u16)) -> isize {
         let all = self.rows(layout::box_room(screen.0)).len();
         isize::try_from(self.share(all, screen).text).unwrap_or(1).max(1)
     }
 
-    /// What is on the screen now has been seen.
+    /// Marks what is on the screen now as seen.
     pub(super) fn see(&mut self, screen: (u16, u16)) {
         let width = layout::box_room(screen.0);
         if self.seen.1 != width {
-            // Rows are others now: what was seen of them is not known any more.
+            // The rows are different now: it is no longer known which of them were seen.
             (self.top, self.seen) = (0, (0, width));
         }
         self.scroll(0, screen);
@@ -126,7 +126,7 @@ impl AnswerBox {
         self.whole |= self.seen.0 >= all;
     }
 
-    /// What is not on the screen, in words; nothing where all of it is.
+    /// What is not on the screen, in words; `None` if all of it is.
     pub(super) fn hidden(&self, screen: (u16, u16)) -> Option<String> {
         let all = self.rows(layout::box_room(screen.0)).len();
         let shown = self.share(all, screen).text;

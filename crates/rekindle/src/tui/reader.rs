@@ -1,5 +1,5 @@
-//! Reads the store for the screen, on a thread of its own: a disk that is busy makes news late and never freezes a key. It reads
-//! what is wanted and what is new, and keeps no log in memory.
+//! Reads the store for the screen, on its own thread: a busy disk delays news but never blocks a key. It reads what is
+//! requested and what is new, and keeps no log in memory.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -24,22 +24,22 @@ use crate::story::chapters;
 use crate::ui::one_line;
 use crate::view::RunView;
 
-/// Between two looks at the store when nothing is asked for.
+/// Pause between two reads of the store when nothing is requested.
 const LOOK: Duration = Duration::from_millis(120);
 
-/// A run that has not changed is shown again after this: clocks and countdowns continue.
+/// An unchanged run is shown again after this time: clocks and countdowns continue.
 const TICK_MS: u64 = 1_000;
 
-/// A story or a diff is made again at most this often: both cost more than a row.
+/// Shortest time before a story or a diff is made again: both cost more than a row.
 const AGAIN_MS: u64 = 1_500;
 
-/// Newest events that can be scrolled through; all of them are in `rekindle events`.
+/// Most events that can be scrolled through, the newest; all of them are in `rekindle events`.
 const EVENTS_MAX: usize = 5_000;
 
-/// Lines looked at for a search before news is looked for again.
+/// Lines searched before news is checked again.
 const SEARCH_SLICE: usize = 20_000;
 
-/// Indexes of logs that are kept: those a person goes back and forth between.
+/// Most log indexes that are kept: for the logs that a person switches between.
 const INDEXES_MAX: usize = 32;
 
 pub(super) struct Reader {
@@ -67,7 +67,7 @@ struct Events {
 }
 
 impl Reader {
-    /// A reader of a run, the newest where none is named, that tells its news through a channel.
+    /// A reader of a run, the newest if none is named, that sends its news through a channel.
     pub(super) fn new(run: Option<String>, news: SyncSender<News>) -> Self {
         Self {
             news,
@@ -87,7 +87,7 @@ impl Reader {
         }
     }
 
-    /// Reads until nobody wants anything any more.
+    /// Reads until the channel of requests is closed.
     pub(super) fn run(mut self, mut run_reader: RunReader, wants: &Receiver<Want>) {
         loop {
             match wants.recv_timeout(if self.searching.is_some() { Duration::ZERO } else { LOOK }) {
@@ -107,7 +107,7 @@ impl Reader {
     }
 
     fn tell(&self, news: News) {
-        // Whoever asked may have left; then the next look at the channel ends this thread.
+        // The receiver may be gone; then the next read of the channel ends this thread.
         let _ = self.news.send(news);
     }
 
@@ -151,9 +151,9 @@ impl Reader {
         self.read_text(&run, &picture, &project)
     }
 
-    /// The run itself.
+    /// Reads the run itself.
     fn look(&mut self, run_reader: &mut RunReader) -> Result<()> {
-        // Before the first run there is not even a place to look at.
+        // Before the first run there is not even a state directory to read.
         let seen = if run_reader.project().state_dir.is_dir() { run_reader.look()? } else { None };
         let Some(picture) = seen else {
             if self.told_at.is_none() || self.picture.take().is_some() {
@@ -170,7 +170,7 @@ impl Reader {
                 newest.is_none_or(|newest| newest.row.id == picture.run.id)
             }
         };
-        // Whoever holds the state is at the newest run.
+        // A coordinator always runs the newest run.
         let picture =
             if newest { picture } else { Arc::new(Picture { coordinator: None, ..Picture::clone(&picture) }) };
         let same = self.picture.as_ref().is_some_and(|last| {
@@ -253,7 +253,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Looks for words in all logs, or for the number of a line that was found so.
+    /// Searches all logs for words, or finds the number of a line that was found like this.
     fn seek(&mut self, run: &RunView<'_>) -> Result<()> {
         if let Some(seek) = self.seeking.clone() {
             let found = run.search(&seek.words, None, HITS_MAX)?;
@@ -293,7 +293,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Asks git on a thread of its own: a large repository takes its time.
+    /// Calls git on a separate thread: a large repository takes time.
     fn read_diff(&self, picture: &Arc<Picture>, project: &Project, about: About, task: &str) {
         let Some(task) = picture.task(task).cloned() else { return };
         let (picture, project, news) = (Arc::clone(picture), project.clone(), self.news.clone());
@@ -302,7 +302,7 @@ impl Reader {
                 Ok(diff) => facts::of_diff(diff.as_ref()),
                 Err(error) => vec![TextLine::toned(crate::ui::Tone::Error, words(&error))],
             };
-            // Whoever asked may have left.
+            // The receiver may be gone.
             let _ = news.send(News::Text(about, lines));
         });
     }

@@ -1,4 +1,4 @@
-//! The terminal: taken over at the start and given back at every end, by a key, an error, a panic or a signal.
+//! The terminal: taken over at the start and restored at every end, by a key, an error, a panic or a signal.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use super::ground;
 use crate::base64;
 use crate::error::{CliError, Result};
 
-/// How long a signal waits for the screen to be given back in order before it is done by force.
+/// How long a signal waits for the screen to be restored in order before it is forced.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -72,7 +72,7 @@ impl Screen {
         let _ = write!(out, "{}", ground::ASK).and_then(|()| out.flush());
     }
 
-    /// Gives a text to the clipboard of the terminal, wherever that runs (OSC 52).
+    /// Puts a text on the terminal's clipboard, wherever the terminal runs (OSC 52).
     pub(super) fn copy(&mut self, text: &str) {
         let mut out = io::stdout();
         // A terminal that does not know this ignores it.
@@ -92,7 +92,7 @@ fn take() -> io::Result<()> {
     execute!(io::stdout(), EnterAlternateScreen, EnableMouseCapture, EnableBracketedPaste)
 }
 
-/// Gives the terminal back, once.
+/// Restores the terminal, once.
 fn give_back() {
     if TAKEN.swap(false, Ordering::SeqCst) {
         // Nothing can be done about a terminal that has gone.
@@ -101,10 +101,10 @@ fn give_back() {
     }
 }
 
-/// Whether somebody asked the program to end.
+/// Whether the program was asked to end.
 pub(super) struct Ending {
     asked: Arc<AtomicBool>,
-    /// Dropped with the screen: then nothing has to be done by force.
+    /// Dropped with the screen: then nothing has to be forced.
     _over: SyncSender<()>,
 }
 
@@ -113,7 +113,7 @@ impl Ending {
         let failed = |error: io::Error| CliError::internal("signals cannot be watched").because(&error);
         let mut signals = Signals::new([SIGTERM, SIGHUP, SIGINT]).map_err(failed)?;
         let asked = Arc::new(AtomicBool::new(false));
-        // Nothing is ever sent: it is closed.
+        // Nothing is ever sent; the channel is only closed.
         let (over, done) = sync_channel(1);
         let seen = Arc::clone(&asked);
         std::thread::spawn(move || {
@@ -125,16 +125,17 @@ impl Ending {
         Ok(Self { asked, _over: over })
     }
 
-    /// Whether one came.
+    /// Whether such a signal came.
     pub(super) fn is_asked(&self) -> bool {
         self.asked.load(Ordering::SeqCst)
     }
 }
 
-/// A terminal that hung up can hold whoever reads from it for ever.
+/// Ends the process if the screen is not restored in time: reading from a terminal that hung up can block for ever.
 fn by_force(done: &Receiver<()>, signal: i32) {
     if let Err(RecvTimeoutError::Timeout) = done.recv_timeout(PATIENCE) {
-        // Whoever draws holds the way to a terminal that takes nothing: only its settings can still be put back.
+        // The drawing thread holds the output to a terminal that accepts nothing: only the terminal's settings can still be
+        // restored.
         let _ = disable_raw_mode();
         // It ends the process; should it fail, the process ends with its terminal.
         let _ = signal_hook::low_level::emulate_default_handler(signal);
@@ -145,7 +146,7 @@ fn by_force(done: &Receiver<()>, signal: i32) {
 mod tests {
     use super::*;
 
-    /// Set for the copy of this test that panics with the terminal in its hands.
+    /// Set for the copy of this test that panics while it holds the terminal.
     const PANICS: &str = "REKINDLE_TEST_PANICS";
 
     #[test]

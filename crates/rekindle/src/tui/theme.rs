@@ -1,5 +1,5 @@
-//! How things look: the tones in the sixteen colours that every terminal has, or in none; symbols, or letters in their place.
-//! What something means is never said by a colour alone.
+//! The appearance: the tones in the sixteen colours that every terminal has, or in none; symbols, or ASCII characters in
+//! their place. No meaning is expressed by colour alone.
 
 use clap::ValueEnum;
 use ratatui::buffer::Buffer;
@@ -24,16 +24,16 @@ pub(crate) enum ThemeChoice {
     None,
 }
 
-/// How things look.
+/// The appearance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Theme {
     choice: ThemeChoice,
-    /// Letters in place of symbols and lines.
+    /// ASCII characters in place of symbols and lines.
     pub ascii: bool,
 }
 
 impl Theme {
-    /// A theme for a terminal. `colors` says whether there may be any; `background` is what COLORFGBG holds.
+    /// A theme for a terminal. `colors` says whether colours are allowed; `background` is the value of COLORFGBG.
     pub(crate) fn new(choice: ThemeChoice, colors: bool, background: Option<&str>, ascii: bool) -> Self {
         let choice = match choice {
             _ if !colors => ThemeChoice::None,
@@ -77,17 +77,17 @@ impl Theme {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
-    /// The style of text that was searched for.
+    /// The style of search hits.
     pub(crate) fn found(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED | Modifier::BOLD)
     }
 
-    /// One of two symbols.
+    /// The symbol or its ASCII form.
     pub(crate) fn symbol(self, symbol: &'static str, ascii: &'static str) -> &'static str {
         if self.ascii { ascii } else { symbol }
     }
 
-    /// Leaves nothing but ASCII in a drawing, where that was asked for.
+    /// Replaces everything but ASCII in a drawing, if that was asked for.
     pub(crate) fn finish(self, buffer: &mut Buffer) {
         if !self.ascii {
             return;
@@ -107,7 +107,7 @@ fn is_light(colors: &str) -> bool {
     background.is_some_and(|number| number == 7 || (9..=15).contains(&number))
 }
 
-/// A letter that stands for a symbol.
+/// The ASCII character for a symbol.
 fn in_ascii(symbol: char) -> char {
     match symbol {
         '│' | '┃' | '║' | '‖' => '|',

@@ -1,5 +1,5 @@
-//! The tree of a run: what needs a person, then wave, task, attempt and calls. It decides which rows there are, what each says
-//! and which one is chosen; a choice stays with its row whatever changes around it.
+//! The tree of a run: what needs a person, then wave, task, attempt and calls. It decides which rows there are, what each
+//! says and which one is chosen; the chosen row stays chosen whatever changes around it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,14 +60,14 @@ impl Node {
 pub(super) struct Row {
     pub node: Node,
     pub depth: usize,
-    /// Whether its branch is open; nothing where it has none.
+    /// Whether its branch is open; `None` if it has none.
     pub open: Option<bool>,
     pub symbol: &'static str,
     /// The same in ASCII.
     pub ascii: &'static str,
     /// Its state in a word.
     pub word: String,
-    /// The tone of both.
+    /// The tone of the symbol and the word.
     pub tone: Tone,
     pub label: String,
     /// What it waits for, or how it ended.
@@ -100,7 +100,7 @@ impl Row {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tree {
-    /// Its rows, as far as they are open and the filter keeps them.
+    /// Its visible rows: in open branches and kept by the filter.
     pub rows: Vec<Row>,
     /// The chosen one.
     pub at: usize,
@@ -116,7 +116,7 @@ impl Tree {
         self.rows.get(self.at)
     }
 
-    /// Makes the rows anew.
+    /// Rebuilds the rows.
     pub(super) fn build(&mut self, picture: &Picture, calls: &BTreeMap<AttemptId, Vec<CallLine>>) {
         let before = self.chosen().map(|row| row.node.clone());
         let maker = Maker {
@@ -131,7 +131,7 @@ impl Tree {
         self.find_again(before);
     }
 
-    /// Chooses the row that was chosen, or the nearest that is still there.
+    /// Chooses the row that was chosen before, or the nearest that still exists.
     fn find_again(&mut self, before: Option<Node>) {
         let mut wanted = before;
         while let Some(node) = wanted {
@@ -140,7 +140,7 @@ impl Tree {
                 self.at = at;
                 return;
             }
-            // A task that needs nobody any more is still a task.
+            // A task that no longer needs a person is still a task.
             wanted = match node {
                 Node::Need(task, _) => Some(Node::Task(task)),
                 other => other.parent(),
@@ -156,7 +156,7 @@ impl Tree {
         }
     }
 
-    /// Opens or closes the chosen branch; says whether there was one to turn.
+    /// Opens or closes the chosen branch; returns whether there was one to open or close.
     pub(super) fn turn(&mut self, open: bool) -> bool {
         let Some(row) = self.rows.get(self.at).filter(|row| row.open == Some(!open)) else { return false };
         self.turned.insert(row.node.clone(), open);
@@ -170,14 +170,14 @@ impl Tree {
         self.at = above.unwrap_or(self.at);
     }
 
-    /// Opens all that is above an attempt, and drops a filter that may hide it.
+    /// Opens everything above an attempt, and clears a filter that may hide it.
     pub(super) fn reveal(&mut self, wave: u32, task: &TaskId) {
         self.filter = Filter::default();
         self.turned.insert(Node::Wave(wave), true);
         self.turned.insert(Node::Task(task.clone()), true);
     }
 
-    /// Attempts whose calls are to be seen.
+    /// Attempts whose calls are visible.
     pub(super) fn open_attempts(&self) -> BTreeSet<AttemptId> {
         let open = self.rows.iter().filter(|row| row.open == Some(true));
         open.filter_map(|row| if let Node::Attempt(_, id) = row.node { Some(id) } else { None }).collect()
@@ -232,7 +232,7 @@ impl Maker<'_> {
 
     fn question(&self, question: &QuestionRow) -> Row {
         let task = self.picture.task(question.task.as_str());
-        // One that has ended stands otherwise, and is asked about all the same.
+        // A task that has ended shows its state here, because it can still have a question.
         let ended = task.filter(|task| matches!(task.state.as_str(), "complete" | "failed" | "skipped"));
         let ended = ended.map(|task| format!(" ({})", standing::of(self.picture, task).word)).unwrap_or_default();
         let text = format!("{}{ended} asks you: {}", question.task, one_line(&question.text));

@@ -10,7 +10,7 @@ pub(super) fn fill(text: &str, exactly: usize) -> String {
     format!("{cut}{}", " ".repeat(pad))
 }
 
-/// The same with the spaces before.
+/// The same, with the spaces before the text.
 pub(super) fn right(text: &str, exactly: usize) -> String {
     let cut = cut(text, exactly);
     let pad = exactly.saturating_sub(width(&cut));
@@ -27,14 +27,14 @@ pub(super) fn wrap(text: &str, most: usize, indent: usize) -> Vec<String> {
     let indent = if indent * 2 > most { 0 } else { indent };
     let mut rows: Vec<String> = Vec::new();
     let (mut row, mut used) = (String::new(), 0);
-    // Where the row was last between two words: its bytes and columns up to there.
+    // The last gap between two words in the row: its bytes and columns up to there.
     let mut gap: Option<(usize, usize)> = None;
     for piece in graphemes(text) {
         let wide = width(piece);
-        // Where a row begins nothing is broken off: one that is too wide still has a row.
+        // Nothing is broken off at the start of a row: a character that is too wide still gets a row.
         let begins = used == 0 || (!rows.is_empty() && used <= indent);
         if used + wide > most && !begins {
-            // A word that fits into no row is broken where it is.
+            // A word that fits into no row is broken where the row ends.
             let whole = gap.take().filter(|(_, columns)| indent + (used - columns) + wide <= most);
             let (bytes, columns) = whole.unwrap_or((row.len(), used));
             let rest = format!("{}{}", " ".repeat(indent), &row[bytes..]);
@@ -60,12 +60,12 @@ pub(super) fn rows(text: &str, most: usize, indent: usize, enough: usize) -> usi
     wrap(text, most, indent).len().min(enough)
 }
 
-/// The spaces that a text begins with.
+/// The number of spaces that a text starts with.
 pub(super) fn leading(text: &str) -> usize {
     text.len() - text.trim_start_matches(' ').len()
 }
 
-/// Text with tabs as spaces, which no cell of a terminal can hold.
+/// Text with tabs as spaces, because no cell of a terminal can hold a tab.
 pub(super) fn flat(text: &str) -> String {
     if text.contains('\t') { text.replace('\t', "    ") } else { text.to_owned() }
 }

@@ -6,7 +6,7 @@ use ratatui::text::Span;
 
 /// Columns that a text takes.
 pub(crate) fn width_of(text: &str) -> usize {
-    // Most text is printable ASCII, a column each: asking for that first keeps long diffs quick.
+    // Most text is printable ASCII with one column per character: checking that first keeps long diffs fast.
     let plain = text.bytes().all(|byte| (0x20..0x7f).contains(&byte));
     if plain { text.len() } else { Span::raw(text).width() }
 }
@@ -17,7 +17,7 @@ pub(crate) fn graphemes(text: &str) -> Vec<&str> {
     let mut rest = text;
     let mut pieces = Vec::new();
     for piece in span.styled_graphemes(Style::default()) {
-        // In order and next to each other, but for control characters, which are never drawn.
+        // In order and adjacent, except for control characters, which are never drawn.
         let Some(begin) = rest.find(piece.symbol) else { break };
         let (whole, after) = rest[begin..].split_at(piece.symbol.len());
         pieces.push(whole);
@@ -26,7 +26,7 @@ pub(crate) fn graphemes(text: &str) -> Vec<&str> {
     pieces
 }
 
-/// A text cut to a width, the cut marked.
+/// A text truncated to a width, with the truncation marked.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     if width_of(text) <= width {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! Large numbers and sums of money, short for people.
+//! Large numbers and amounts of money, shortened for people.
 
 /// A count with at most four characters before its unit: 950, 12.3k, 1.2M.
 pub(crate) fn short_count(count: u64) -> String {
@@ -11,7 +11,7 @@ pub(crate) fn short_count(count: u64) -> String {
     }
 }
 
-/// Dollars, to the cent; what is less is not nothing.
+/// Dollars, to the cent; a smaller amount is not shown as zero.
 pub(crate) fn dollars(amount: f64) -> String {
     if amount > 0.0 && amount < 0.005 {
         return "<$0.01".to_owned();

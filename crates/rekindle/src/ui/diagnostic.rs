@@ -1,4 +1,4 @@
-//! A wrong place in a file, shown with an excerpt of the file around it.
+//! An error in a file, shown with an excerpt of the file around it.
 
 use std::ops::Range;
 
@@ -42,7 +42,7 @@ impl Diagnostic {
 }
 
 impl SourceSpan {
-    /// The line the place begins on, cut and made harmless, with its number and the place in it.
+    /// The line where the place starts, truncated and made harmless, with its number and the place in it.
     fn excerpt(&self) -> (String, usize, Range<usize>) {
         let text: &str = &self.source;
         let at = floor_boundary(text, self.span.start);

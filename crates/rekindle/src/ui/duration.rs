@@ -10,7 +10,7 @@ use rekindle_core::time::Time;
 /// The zone that people read times in.
 static ZONE: OnceLock<TimeZone> = OnceLock::new();
 
-/// Shows times in UTC from now on. What comes after a first time was shown is too late.
+/// Shows times in UTC from now on. Has no effect once a time was shown.
 pub(crate) fn use_utc() {
     let _too_late = ZONE.set(TimeZone::UTC);
 }

@@ -14,7 +14,7 @@ pub(crate) enum ColorChoice {
     Never,
 }
 
-/// What a piece of text is, for its colour.
+/// The meaning of a piece of text, for its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
     Error,
@@ -24,9 +24,9 @@ pub(crate) enum Tone {
     Hint,
     Good,
     Active,
-    /// Of less weight.
+    /// Less important.
     Dim,
-    /// Of more weight.
+    /// More important.
     Strong,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Paint {
 }
 
 impl Paint {
-    /// Colours for nobody.
+    /// No colours.
     #[cfg(test)]
     pub(crate) const OFF: Self = Self { on: false };
 

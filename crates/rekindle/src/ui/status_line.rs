@@ -15,19 +15,19 @@ pub(crate) struct StatusLine<'a> {
     pub verb: &'a str,
     /// How that is to be taken.
     pub tone: Tone,
-    /// Since the start of the run.
+    /// Time since the start of the run.
     pub elapsed_ms: u64,
-    /// Tasks that are complete, and all.
+    /// The number of complete tasks, and of all.
     pub progress: (usize, usize),
     /// The task's id and title; empty when it is about the run.
     pub task: &'a str,
     pub text: &'a str,
-    /// What follows; where the line is too long, the text before it is cut.
+    /// What follows; if the line is too long, the text before it is truncated.
     pub tail: &'a str,
 }
 
 impl StatusLine<'_> {
-    /// The line, no wider than the terminal where that is possible.
+    /// The line, no wider than the terminal if possible.
     pub(crate) fn render(&self, paint: Paint, width: usize) -> String {
         let verb = paint.tone(self.tone, &format!("{:>VERB_WIDTH$}", self.verb));
         #[expect(clippy::cast_precision_loss, reason = "shown with one digit after the point")]

@@ -1,19 +1,19 @@
-//! Aligned columns that adapt to the terminal: the last column gives way first, a cut is marked.
+//! Aligned columns that adapt to the terminal: the last column is truncated first, and a truncation is marked.
 
 use super::{Paint, Tone, cut, one_line, width_of};
 
-/// Narrowest that the last column is cut to; below that lines rather wrap.
+/// Smallest width that the last column is truncated to; below that, lines wrap instead.
 const LAST_MIN: usize = 10;
 
 /// Spaces between two columns.
 const GAP: &str = "  ";
 
-/// On which side a column's text stands.
+/// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Align {
-    /// Words.
+    /// For words.
     Left,
-    /// Numbers.
+    /// For numbers.
     Right,
 }
 

@@ -1,10 +1,11 @@
-//! Waiting for the next look at something that cannot tell us of its changes.
+//! Waiting to poll something again that cannot report its changes.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// Waits, at most that long. False as soon as whoever read our standard output has gone: a pipe closed, a terminal hung up.
+/// Waits, at most for `ms`. Returns `false` as soon as the reader of our standard output is gone: a pipe was closed, a
+/// terminal hung up.
 pub(super) fn reader_stays_for(ms: u32) -> bool {
-    // No event is asked for: only errors and hang-ups, which are always told, end the wait early.
+    // No event is requested: only errors and hang-ups, which are always reported, end the wait early.
     let mut fds = [PollFd::from_borrowed_fd(rustix::stdio::stdout(), PollFlags::empty())];
     match poll(&mut fds, Some(&span(ms))) {
         Ok(0) | Err(_) => true,
@@ -12,7 +13,7 @@ pub(super) fn reader_stays_for(ms: u32) -> bool {
     }
 }
 
-/// Waits that long, or shorter when a signal arrives.
+/// Waits for `ms`, or less when a signal arrives.
 pub(crate) fn pause(ms: u32) {
     // Nothing is watched and a signal only ends the pause early: both answers mean continue.
     let _ = poll(&mut [], Some(&span(ms)));

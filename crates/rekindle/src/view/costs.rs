@@ -1,5 +1,5 @@
-//! Where the money of a run went: for each proven task, by model, and on attempts that had to be made again. Report and dashboard
-//! draw it from here.
+//! Where the money of a run went: per proven task, by model, and on attempts that had to be repeated. Report and dashboard
+//! use this.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::Spent;
 
-/// The name of a model that its program does not tell.
+/// Shown for a model whose name its program does not report.
 const UNKNOWN_MODEL: &str = "not told";
 
 /// What a group of attempts used.
@@ -34,11 +34,11 @@ impl CostGroup {
 pub(crate) struct Costs {
     /// Tasks that are complete and proven.
     pub proven_tasks: usize,
-    /// All that was spent, for each of them.
+    /// Everything that was spent, divided by these tasks.
     pub usd_per_proven_task: Option<f64>,
     pub tokens_per_proven_task: Option<u64>,
     pub by_model: BTreeMap<String, CostGroup>,
-    /// Attempts that did not complete their task, by why they ended.
+    /// Attempts that did not complete their task, by cause.
     pub by_retry_cause: BTreeMap<String, CostGroup>,
 }
 

@@ -1,4 +1,4 @@
-//! Events of some kinds alone: what a view needs of a long log is a small part of it.
+//! Only events of some kinds: a view needs a small part of a long log.
 
 use rekindle_core::time::Time;
 use rekindle_engine::store::{Read, StoredEvent};
@@ -14,14 +14,15 @@ impl View {
 }
 
 impl RunView<'_> {
-    /// Calls `each` with every event of the run after a place whose kind is wanted, and returns the last place of the log.
+    /// Calls `each` with every event of the run that comes after a sequence number and is of a wanted kind, and returns the
+    /// last sequence number of the log.
     pub(crate) fn events_of(
         &self,
         after: u64,
         wanted: impl Fn(&str) -> bool,
         mut each: impl FnMut(&StoredEvent) -> Result<()>,
     ) -> Result<u64> {
-        // Read first: what comes meanwhile is found by the next look.
+        // Read first: what is added meanwhile is found by the next read.
         let end = self.reader.head()?.last_seq;
         let kinds = self.reader.kinds()?;
         let kinds: Vec<&str> = kinds.iter().map(String::as_str).filter(|kind| wanted(kind)).collect();
@@ -53,7 +54,7 @@ impl RunView<'_> {
         Ok((first, usize::try_from(more).unwrap_or(usize::MAX)))
     }
 
-    /// The place before the run's first event, and that of its last or after: one run follows another.
+    /// The sequence number before the run's first event, and one at or after its last: runs follow each other.
     fn range(&self) -> Result<(u64, u64)> {
         let (mut seq, mut before) = (0, None);
         loop {
@@ -70,7 +71,7 @@ impl RunView<'_> {
         }
     }
 
-    /// When the log's last event was, where it belongs to the run.
+    /// The time of the log's last event, if it belongs to the run.
     pub(crate) fn last_time(&self) -> Result<Option<Time>> {
         let end = self.reader.head()?.last_seq;
         let last = self.reader.events(end.saturating_sub(1), 1)?;

@@ -8,21 +8,21 @@ use rekindle_core::view::AttemptRow;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Spent {
     pub tokens: u64,
-    /// Dollars, as far as agents told them or the user's prices say.
+    /// Dollars, as far as agents reported them or the user's prices determine them.
     pub cost_usd: Option<f64>,
-    /// Tokens that rekindle itself said to them: prompts beyond the plan's words, and messages.
+    /// Tokens that rekindle itself sent to them: prompts beyond the plan's words, and messages.
     pub own_tokens: u64,
 }
 
 impl Spent {
-    /// What attempts have used in all.
+    /// What all attempts have used.
     pub(crate) fn by_all(attempts: &[AttemptRow]) -> Self {
         let mut spent = Self::default();
         attempts.iter().for_each(|attempt| spent.add(attempt));
         spent
     }
 
-    /// The same by task. An attempt that held several tasks counts in full for each: nobody can tell them apart.
+    /// The same by task. An attempt that held several tasks counts in full for each: its usage cannot be divided.
     pub(crate) fn by_task(attempts: &[AttemptRow]) -> BTreeMap<TaskId, Self> {
         let mut tasks: BTreeMap<TaskId, Self> = BTreeMap::new();
         for attempt in attempts {

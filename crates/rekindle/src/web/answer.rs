@@ -1,5 +1,5 @@
-//! What goes back: the headers that every answer carries, JSON, pages, and what is wrong in words. It decides the form; what
-//! is said is its callers'.
+//! Responses: the headers that all of them carry, JSON, pages, and errors in words. It decides the form; its callers decide
+//! the content.
 
 use axum::body::Body;
 use axum::http::header::{
@@ -13,11 +13,11 @@ use serde::Serialize;
 use super::routes::Access;
 use crate::error::{CliError, Kind};
 
-/// What a page of ours may do: its own scripts and styles, talk to us, and nothing else.
+/// What our pages may do: use their own scripts and styles, talk to us, and nothing else.
 pub(super) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
     form-action 'self'; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types rekindle";
 
-/// What keeps an answer from pages of others, from frames and from guesses about its type.
+/// Headers that protect a response from other sites' pages, from frames and from guesses about its type.
 const FIXED: [(HeaderName, &str); 6] = [
     (CONTENT_SECURITY_POLICY, POLICY),
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -27,12 +27,12 @@ const FIXED: [(HeaderName, &str); 6] = [
     (X_FRAME_OPTIONS, "DENY"),
 ];
 
-/// Puts on an answer what every one carries.
+/// Adds the headers that every response carries.
 pub(super) fn seal(headers: &mut HeaderMap) {
     for (name, value) in FIXED {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    // Assets say for themselves how they are kept.
+    // Assets set their own caching.
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
 }
 
@@ -42,14 +42,14 @@ pub(super) fn sealed_text() -> String {
     lines.chain(["cache-control: no-store\r\n".to_owned()]).collect()
 }
 
-/// Why a request is not answered as hoped.
+/// Why a request failed.
 #[derive(Debug)]
 pub(crate) struct Problem {
-    /// The number that browsers and programs look at.
+    /// The HTTP status.
     pub status: StatusCode,
     pub error: String,
     pub hint: Option<String>,
-    /// A page of ours to continue to.
+    /// One of our pages to continue with.
     pub link: Option<String>,
 }
 
@@ -62,7 +62,7 @@ impl Problem {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// What was asked for is not there.
+    /// The requested thing does not exist.
     pub(crate) fn absent(error: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, error)
     }
@@ -72,12 +72,12 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, error)
     }
 
-    /// Understood and not done.
+    /// The request was understood and refused.
     pub(crate) fn refused(error: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, error)
     }
 
-    /// As an answer: a small page for a page, JSON for everything else.
+    /// The problem as a response: a small page for a page, JSON for everything else.
     pub(crate) fn answer(&self, access: Access) -> Response {
         if access == Access::Page {
             return page(self.status, &self.as_page());
@@ -94,9 +94,9 @@ impl Problem {
                     meta charset="utf-8";
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     title { (self.status.as_u16()) " · rekindle" }
-                    // No browser need look for one where strangers get nothing.
+                    // Keeps browsers from requesting an icon, since strangers get nothing.
                     link rel="icon" href="data:,";
-                    // Only where the run cannot be read: else the page has all that others have.
+                    // Used only if the run cannot be read: otherwise the page has the same frame as the others.
                     @if self.status == StatusCode::NOT_FOUND {
                         link rel="stylesheet" href="/assets/drawing.css";
                         link rel="stylesheet" href="/assets/app.css";
@@ -147,7 +147,7 @@ pub(super) fn json<T: Serialize>(status: StatusCode, value: &T) -> Response {
     as_json(status, serde_json::to_string_pretty(value))
 }
 
-/// JSON on one line, for what may be large.
+/// JSON on one line, for large data.
 pub(super) fn lean<T: Serialize>(value: &T) -> Response {
     as_json(StatusCode::OK, serde_json::to_string(value))
 }

@@ -1,5 +1,5 @@
-//! What was seen of the store, kept between requests: the state opened once, pictures of runs, and where the lines of long logs
-//! lie. Everything here blocks and belongs on a thread that may.
+//! What is remembered of the store between requests: the state opened once, pictures of runs, and the positions of lines in
+//! long logs. Everything here blocks and belongs on a thread that may block.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ use crate::picture::{Picture, RunReader};
 use crate::project::Project;
 use crate::view::{RunView, View};
 
-/// A picture this young is shown again: many pages that ask at once cost one look.
+/// A picture younger than this is used again: many pages that ask at once cost one read.
 const FRESH_MS: i64 = 100;
 
 /// Past runs whose pictures are kept: a person compares a few.
@@ -23,7 +23,7 @@ const EYES: usize = 8;
 /// Logs whose line numbers are kept: one that was dropped is counted again.
 const INDEXES: usize = 64;
 
-/// What is kept.
+/// The cache.
 pub(super) struct RunCache {
     pub project: Project,
     /// The run that the server was started for; the newest where none was named.
@@ -33,7 +33,7 @@ pub(super) struct RunCache {
     indexes: Mutex<BTreeMap<u64, Arc<Mutex<LineIndex>>>>,
 }
 
-/// An reader, under the run that it was asked for.
+/// A reader, by the run that it was requested for.
 type Kept = (Option<String>, Arc<Mutex<Sight>>);
 
 struct Sight {
@@ -47,7 +47,7 @@ impl RunCache {
         Self { project, wanted, view: Mutex::default(), eyes: Mutex::default(), indexes: Mutex::default() }
     }
 
-    /// The state; nothing before the first run.
+    /// The state; `None` before the first run.
     pub(super) fn view(&self) -> Result<Option<Arc<View>>> {
         let mut kept = lock(&self.view);
         if kept.is_none() && self.project.state_dir.try_exists().unwrap_or(true) {
@@ -56,7 +56,7 @@ impl RunCache {
         Ok(kept.clone())
     }
 
-    /// The place of the newest event.
+    /// The sequence number of the newest event.
     pub(super) fn head(&self) -> Result<u64> {
         self.view()?.map_or(Ok(0), |view| view.last_event())
     }
@@ -66,13 +66,13 @@ impl RunCache {
         named.filter(|name| !name.is_empty()).or(self.wanted.as_deref())
     }
 
-    /// The picture of a run; nothing before the first one. `now` looks again however young the last one is. Fails when
-    /// the store cannot be read, or there is no such run.
+    /// The picture of a run; `None` before the first one. With `now` it is read again however young the last one is. Fails
+    /// when the store cannot be read, or there is no such run.
     pub(super) fn picture(&self, named: Option<&str>, now: bool) -> Result<Option<Arc<Picture>>> {
         let Some(view) = self.view()? else { return Ok(None) };
         let sight = self.sight(self.asked(named));
         let mut sight = lock(&sight);
-        // However young, it is not shown again once something has happened: whoever was told so asks because of it.
+        // However young, it is not used again once something has happened: a client that was told so asks because of it.
         let newest = view.last_event()?;
         let fresh = |last: &&Arc<Picture>| {
             let age = clock::wall().0.wrapping_sub(last.now.0).unsigned_abs();
@@ -99,7 +99,7 @@ impl RunCache {
         sight
     }
 
-    /// Asks something of the run that a request is about.
+    /// Reads something from the run that a request is about.
     pub(super) fn with_run<T>(
         &self,
         named: Option<&str>,
@@ -114,8 +114,8 @@ impl RunCache {
         Ok(ask(&run)?)
     }
 
-    /// Asks something of an attempt's log with what is known of its lines, after taking in what is new. Fails when
-    /// there is no such attempt, or the question fails.
+    /// Reads something from an attempt's log with the index of its lines, after updating the index. Fails when there is no
+    /// such attempt, or reading fails.
     pub(super) fn with_log<T>(
         &self,
         named: Option<&str>,
@@ -148,12 +148,12 @@ impl RunCache {
     }
 }
 
-/// What is said before the first run.
+/// The problem before the first run.
 pub(super) fn no_run() -> Problem {
     Problem::absent("there is no run yet").hint("start one: rekindle run plan.md")
 }
 
-/// Locks; what a panic left behind is still only something that was read.
+/// Locks; after a panic the contents are still only data that was read.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

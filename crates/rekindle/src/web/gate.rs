@@ -1,5 +1,5 @@
-//! Who may come in: the names this server answers to, where a request may come from, and the token. It decides from headers alone
-//! and touches nothing; which routes exist is `routes`'s.
+//! Who is admitted: the names this server answers to, where a request may come from, and the token. It decides from headers
+//! alone and changes nothing; `routes` decides which routes exist.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -12,17 +12,17 @@ use crate::error::{CliError, Result};
 /// Bytes of a token: 256 bits cannot be guessed.
 const TOKEN_BYTES: usize = 32;
 
-/// The port that browsers leave out of the names of an `http` page.
+/// The port that browsers omit from the address of an `http` page.
 const HTTP_PORT: u16 = 80;
 
-/// Where a browser says what kind of page a request comes from.
+/// The header in which a browser says what kind of page a request comes from.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// The secret of one server: whoever knows it is the operator.
 pub(super) struct Token(String);
 
 impl Token {
-    /// A new one from the operating system's randomness.
+    /// A new token from the operating system's randomness.
     pub(super) fn new() -> Result<Self> {
         let mut bytes = [0; TOKEN_BYTES];
         getrandom::fill(&mut bytes)
@@ -35,7 +35,7 @@ impl Token {
         &self.0
     }
 
-    /// Whether somebody knows it; how long the answer takes says nothing about how much of it is right.
+    /// Whether `given` is the token; the time this takes does not reveal how much of it is right.
     pub(super) fn is(&self, given: &str) -> bool {
         let differing =
             self.0.bytes().zip(given.bytes()).fold(0, |found, (a, b)| std::hint::black_box(found | (a ^ b)));
@@ -51,8 +51,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Of a bound address and of whatever else it may be called. Fails when a name could not stand in a browser's
-    /// address.
+    /// The names of a bound address, and its other allowed names. Fails when a name cannot be part of a browser's address.
     pub(super) fn new(bound: SocketAddr, allowed: &[String]) -> Result<Self> {
         let (ip, port) = (bound.ip(), bound.port());
         let mut own = match bound {
@@ -72,7 +71,7 @@ impl Names {
         }
         for name in allowed {
             let name = checked(name)?;
-            // A proxy in front may speak TLS and stand on another port: a name alone is meant with ours and without any.
+            // A proxy in front may speak TLS and use another port: a name alone counts with our port and without any.
             if !has_port(&name) {
                 names.add(format!("{name}:{port}"), &["http", "https"]);
             }
@@ -86,7 +85,7 @@ impl Names {
         self.hosts.insert(host);
     }
 
-    /// Why a request is not for us; nothing when it is. Names are compared exactly, letter by letter.
+    /// Why a request is not for us; `None` when it is. Names are compared exactly, letter by letter.
     pub(super) fn refusal(&self, uri: &Uri, headers: &HeaderMap) -> Option<&'static str> {
         let mut hosts = headers.get_all(HOST).iter();
         let host = hosts.next().and_then(|host| host.to_str().ok());
@@ -131,11 +130,11 @@ pub(super) fn cookie_name(port: u16) -> String {
     format!("rekindle-{port}")
 }
 
-/// Whether a request shows the token in its headers: as a bearer or as the cookie.
+/// Whether a request carries the token in its headers: as a bearer token or as the cookie.
 pub(super) fn shows_token(token: &Token, port: u16, headers: &HeaderMap) -> bool {
     let bearers: Vec<&str> = headers.get_all(AUTHORIZATION).iter().filter_map(|value| value.to_str().ok()).collect();
     if !bearers.is_empty() {
-        // Somebody who shows a wrong one is not let in by a cookie beside it.
+        // A request with a wrong bearer token is not admitted by a cookie next to it.
         let right = |value: &&str| {
             let (scheme, given) = value.split_once(' ').unwrap_or_default();
             scheme.eq_ignore_ascii_case("bearer") && token.is(given.trim())
@@ -148,12 +147,12 @@ pub(super) fn shows_token(token: &Token, port: u16, headers: &HeaderMap) -> bool
     pairs.any(|(key, given)| key == name && token.is(given))
 }
 
-/// Whether a browser says that a request comes from a page of somebody else.
+/// Whether a browser says that a request comes from another site's page.
 pub(super) fn from_elsewhere(headers: &HeaderMap) -> bool {
     headers.get_all(FETCH_SITE).iter().any(|site| site != "same-origin" && site != "none")
 }
 
-/// The token in an address, and the address without it; nothing when there is none in it.
+/// The token in an address, and the address without it; `None` when it contains none.
 pub(super) fn token_in(uri: &Uri) -> Option<(String, String)> {
     let pairs: Vec<&str> = uri.query()?.split('&').collect();
     let given = pairs.iter().find_map(|pair| pair.strip_prefix("token="))?;

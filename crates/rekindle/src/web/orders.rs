@@ -1,5 +1,5 @@
-//! The routes that change the run, and what each would do, said before it is done. What can be done and what follows is `acts`'s;
-//! here a request becomes one of them.
+//! The routes that change the run, and what each would do, described before it is done. `acts` decides what can be done and
+//! what follows; this file turns a request into an act.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,17 +25,17 @@ use crate::page::{other_checks, place};
 use crate::picture::Picture;
 use crate::pinned;
 
-/// Largest request: the longest answer that anybody types, many times over.
+/// Largest request: many times the longest answer that anybody types.
 const BODY_MAX: usize = 64 * 1024;
 
 /// Time for a request to arrive whole.
 const ARRIVES_WITHIN: Duration = Duration::from_secs(10);
 
-/// What an act may bring beside what it is about.
+/// What a request for an act may contain besides its target.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Plain {
-    /// The run that the person saw: another one is not touched.
+    /// The run that the person saw: no other run is changed.
     run: Option<String>,
 }
 
@@ -126,7 +126,7 @@ pub(super) async fn tell(web: Arc<Web>, ask: Ask) -> Answer {
     .await
 }
 
-/// `POST /api/orders/{number}/undo`: takes an order back that was not acted on yet.
+/// `POST /api/orders/{number}/undo`: undoes an order that has not been acted on yet.
 pub(super) async fn undo(web: Arc<Web>, ask: Ask) -> Answer {
     let number = ask.segment("number").to_owned();
     let (run, _) = brought::<Plain>(ask, |given| given.run.clone()).await?;
@@ -181,7 +181,7 @@ pub(super) async fn split(web: Arc<Web>, ask: Ask) -> Answer {
     .await
 }
 
-/// `POST /api/tasks`: a task more.
+/// `POST /api/tasks`: adds a task.
 pub(super) async fn add(web: Arc<Web>, ask: Ask) -> Answer {
     let (run, given) = brought::<Addition>(ask, |given| given.run.clone()).await?;
     if given.title.trim().is_empty() {
@@ -250,7 +250,7 @@ async fn on_task(web: Arc<Web>, ask: Ask, act: fn(TaskId) -> Act) -> Answer {
     .await
 }
 
-/// What somebody could do, and what would follow.
+/// What a person could do, and what would follow.
 #[derive(Serialize)]
 struct ActJson {
     act: &'static str,
@@ -259,12 +259,12 @@ struct ActJson {
     refusal: Option<String>,
     consequence: String,
     asks_first: bool,
-    /// What it has to be told, one line for each.
+    /// The prompt for the lines that the act needs.
     #[serde(skip_serializing_if = "Option::is_none")]
     asks_for: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     least: Option<usize>,
-    /// What it would replace.
+    /// The text that it would replace.
     #[serde(skip_serializing_if = "Option::is_none")]
     present: Option<String>,
 }
@@ -339,8 +339,8 @@ fn seen(web: &Web, named: Option<&str>) -> Result<Arc<Picture>, Problem> {
     web.cache.picture(named, false)?.ok_or_else(no_run)
 }
 
-/// The run as it stands at this very moment; acts on a run that is over and done with are refused, because orders reach the
-/// newest one, whose tasks may have the same names.
+/// The current state of the run; acts on a past run are refused, because orders reach the newest one, whose tasks may have
+/// the same names.
 fn now(web: &Web, named: Option<&str>) -> Result<Arc<Picture>, Problem> {
     let picture = web.cache.picture(named, true)?.ok_or_else(no_run)?;
     match past(web, &picture)? {
@@ -376,7 +376,8 @@ fn done(said: String) -> axum::response::Response {
     json(StatusCode::OK, &DoneJson { done: said })
 }
 
-/// What a request brings: the run it is about, and the rest. JSON it must be: what a foreign page can send without asking is not.
+/// The contents of a request: the run it is about, and the rest. It must be JSON: a foreign page cannot send that without
+/// asking.
 async fn brought<T: DeserializeOwned + Default>(
     ask: Ask,
     run: impl FnOnce(&T) -> Option<String>,

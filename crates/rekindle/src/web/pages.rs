@@ -1,4 +1,4 @@
-//! The routes that people open: pages, and the files they are drawn with. What stands in a page is made in `page`.
+//! The routes that people open: pages, and the files they need. `page` makes the contents of a page.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -53,7 +53,7 @@ pub(super) async fn runs(web: Arc<Web>, ask: Ask) -> Answer {
     show(web, ask, Page::Runs).await
 }
 
-/// The attempt that a path names. Fails when it is no number.
+/// The attempt that a path names. Fails when it is not a number.
 pub(super) fn attempt_of(ask: &Ask) -> Result<u64, Problem> {
     let text = ask.segment("attempt");
     text.parse().map_err(|_| Problem::absent(format!("there is no attempt `{text}`")))
@@ -78,7 +78,7 @@ async fn show(web: Arc<Web>, ask: Ask, page: Page) -> Answer {
     .await
 }
 
-/// The page for what is not there.
+/// The page for something that does not exist.
 pub(super) async fn nowhere(web: Arc<Web>, query: BTreeMap<String, String>, problem: Problem) -> Response {
     let told = problem.answer(Access::Page);
     let shown = web.reading(move |web| {
@@ -87,11 +87,11 @@ pub(super) async fn nowhere(web: Arc<Web>, query: BTreeMap<String, String>, prob
         let markup = page::missing(&site, &query, &problem.error, problem.hint.as_deref());
         Ok(answer::page(StatusCode::NOT_FOUND, &markup))
     });
-    // Where the run cannot be read, the page is without what is around it.
+    // If the run cannot be read, the page has no frame.
     shown.await.unwrap_or(told)
 }
 
-/// `/assets/{name}`: kept by the browser, and asked for again each time whether it has changed.
+/// `/assets/{name}`: cached by the browser, which asks each time whether it has changed.
 pub(super) async fn asset(_web: Arc<Web>, ask: Ask) -> Answer {
     let name = ask.segment("name");
     let asset = page::ASSETS.iter().find(|asset| asset.name == name);

@@ -1,4 +1,5 @@
-//! The port: connections are taken, counted, served and given up when their peer stalls. What is said over them is `routes`'s.
+//! The port: connections are accepted, counted, served and dropped when their peer stalls. `routes` decides what is sent
+//! over them.
 
 use std::future::Future;
 use std::io::{Error, ErrorKind};
@@ -17,19 +18,19 @@ use tokio::time::Sleep;
 use super::answer::sealed_text;
 use super::room::Room;
 
-/// Time for the head of a request, and for which an idle connection is kept.
+/// Time limit for the head of a request, and for an idle connection.
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
 
 /// Largest head of a request.
 const HEAD_MAX: usize = 32 * 1024;
 
-/// How long a peer may take nothing of what is sent to it.
+/// How long a peer may accept none of the data that is sent to it.
 const STALL: Duration = Duration::from_secs(30);
 
-/// Pause after a connection that could not be taken: most often there are no file descriptors left.
+/// Pause after a failed accept: most often there are no file descriptors left.
 const TROUBLE: Duration = Duration::from_millis(200);
 
-/// Takes connections until it is dropped.
+/// Accepts connections until it is dropped.
 pub(super) async fn serve(listener: TcpListener, router: Router) {
     let room = Room::default();
     loop {
@@ -44,19 +45,19 @@ pub(super) async fn serve(listener: TcpListener, router: Router) {
         let (number, router) = (place.number(), router.clone().layer(Extension(place.known.clone())));
         let served = tokio::task::spawn(async move {
             let _place = place;
-            // Small answers go out at once; without it they are only slower.
+            // Sends small responses at once; if this fails, they are only slower.
             let _ = stream.set_nodelay(true);
             let io = TokioIo::new(Patient { stream, patience: STALL, stalled: None });
             let mut builder = http1::Builder::new();
             builder.timer(TokioTimer::new()).header_read_timeout(HEAD_WITHIN).max_buf_size(HEAD_MAX);
-            // A peer that breaks off in the middle is nobody's trouble but its own.
+            // A peer that breaks off in the middle harms only itself.
             let _ = builder.serve_connection(io, TowerToHyperService::new(router)).await;
         });
         room.served(number, served.abort_handle());
     }
 }
 
-/// Says that there is no room, if the peer takes it at once.
+/// Responds that there is no room, if the peer accepts that at once.
 fn turn_away(stream: &TcpStream) {
     let body = "{\"error\":\"too many connections\",\"hint\":\"close a page and try again\"}\n";
     let head = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nconnection: close\r\n";
@@ -64,7 +65,7 @@ fn turn_away(stream: &TcpStream) {
     let _ = stream.try_write(text.as_bytes());
 }
 
-/// A connection that fails when its peer takes nothing for too long.
+/// A connection that fails when its peer accepts nothing for too long.
 struct Patient {
     stream: TcpStream,
     patience: Duration,
@@ -112,13 +113,13 @@ mod tests {
 
     use super::*;
 
-    /// More than any socket holds by itself.
+    /// More than any socket buffers.
     const MUCH: usize = 64 * 1024 * 1024;
 
-    /// What the other end does with its connection; what comes back is held until the end.
+    /// What the other end does with its connection; what it returns is held until the end.
     type Peer = fn(std::net::TcpStream) -> Option<std::net::TcpStream>;
 
-    /// Writes much to a peer and says how that ended.
+    /// Writes a lot to a peer and returns how that ended.
     async fn write_to(peer: Peer) -> Result<usize, ErrorKind> {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");

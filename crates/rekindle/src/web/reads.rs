@@ -1,5 +1,5 @@
-//! The routes that programs read: how the run stands, logs by line number, and a search over all of them. Text of agents goes
-//! out without anything that a terminal would obey.
+//! The routes that programs read: the state of the run, logs by line number, and a search over all of them. Agents' text is
+//! sent without anything that a terminal would interpret.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,16 +28,16 @@ use crate::view::RunView;
 /// Lines sent when a request does not say how many.
 const LINES: usize = 200;
 
-/// Lines that one request looks through for a word: well under a second, and the next request continues.
+/// Lines that one request searches for a word: well under a second, and the next request continues.
 const LOOKED_THROUGH: usize = 100_000;
 
-/// Matching lines that one answer names.
+/// Most matching lines that one response names.
 const FOUND: usize = 1_000;
 
-/// Hits of a search over all logs: the newest; a person refines the words rather than read more.
+/// Most hits of a search over all logs, the newest; a person refines the words rather than read more.
 const HITS: usize = 500;
 
-/// Longest word or phrase that is looked for.
+/// Longest word or phrase that can be searched for.
 const QUERY_MAX: usize = 1_000;
 
 /// `GET /api/status`: the same text as `status --json`.
@@ -62,7 +62,7 @@ pub(super) async fn status(web: Arc<Web>, ask: Ask) -> Answer {
 struct LineJson {
     number: usize,
     time: String,
-    /// The same for people, in the server's zone, as every page has it.
+    /// The same for people, in the server's time zone, as on every page.
     at: String,
     stream: &'static str,
     text: String,
@@ -117,12 +117,12 @@ pub(super) async fn lines(web: Arc<Web>, ask: Ask) -> Answer {
 struct FoundJson {
     attempt: u64,
     total: usize,
-    /// Where the next request continues; null when everything was looked through.
+    /// Where the next request continues; null when everything was searched.
     next: Option<usize>,
     lines: Vec<usize>,
 }
 
-/// `GET /api/logs/{attempt}/find?q=TEXT&from=N`: the numbers of lines that hold a text, whatever its case.
+/// `GET /api/logs/{attempt}/find?q=TEXT&from=N`: the numbers of lines that contain a text, ignoring case.
 pub(super) async fn find(web: Arc<Web>, ask: Ask) -> Answer {
     let (attempt, from) = (attempt_of(&ask)?, ask.number::<usize>("from")?.unwrap_or(0));
     let wanted = query(&ask)?.to_lowercase();
@@ -152,7 +152,7 @@ pub(super) async fn raw(web: Arc<Web>, ask: Ask) -> Answer {
     let attempt = attempt_of(&ask)?;
     let named = ask.query.get("run").cloned();
     let run = named.clone();
-    // Asked once before anything is promised.
+    // Checked once before the response starts.
     web.reading(move |web| web.cache.with_log(run.as_deref(), attempt, |_, _| Ok(()))).await?;
     let read = move |web: &Web, after| {
         let lines = |run: &RunView<'_>| run.lines_of(AttemptId(attempt), after, WINDOW_MAX);
@@ -177,7 +177,8 @@ pub(super) async fn events_file(web: Arc<Web>, ask: Ask) -> Answer {
     Ok(as_file(web, "application/x-ndjson", "events.jsonl", read))
 }
 
-/// A file that is made page by page while it is sent: `read` gives what comes after a place, and the place of its end.
+/// A file that is made page by page while it is sent: `read` returns what comes after a position, and the position of its
+/// end.
 fn as_file(
     web: Arc<Web>,
     kind: &'static str,

@@ -1,5 +1,5 @@
-//! Places for connections. Whoever has shown the token keeps its place; one that has not gives it up to the next when all are
-//! taken, the oldest first: somebody who only connects keeps nobody out.
+//! Places for connections. A connection that has shown the token keeps its place; one that has not gives it up to the next
+//! when all are taken, the oldest first: a client that only connects keeps nobody out.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,16 +37,16 @@ struct Guests {
     by_age: BTreeMap<u64, (Checked, Option<AbortHandle>)>,
 }
 
-/// A connection's place, free again when it is dropped.
+/// A connection's place, which is freed when this is dropped.
 pub(super) struct Seat {
     room: Room,
     number: u64,
-    /// What is known of the connection.
+    /// Whether the connection has shown the token.
     pub known: Checked,
 }
 
 impl Room {
-    /// A place, if need be that of a stranger; nothing when everybody is known.
+    /// A place, if necessary that of a stranger; `None` when all connections have shown the token.
     pub(super) fn enter(&self) -> Option<Seat> {
         let mut guests = lock(&self.0);
         if guests.by_age.len() >= PLACES {
@@ -63,7 +63,7 @@ impl Room {
         Some(Seat { room: self.clone(), number, known })
     }
 
-    /// Says what serves a place, so that it can be taken away.
+    /// Sets what serves a place, so that the place can be taken away.
     pub(super) fn served(&self, number: u64, by: AbortHandle) {
         if let Some((_, served)) = lock(&self.0).by_age.get_mut(&number) {
             *served = Some(by);

@@ -1,5 +1,5 @@
-//! Every route there is, in one table: the server is built from it and the tests walk through it, so none can be forgotten. What is
-//! checked before a route is reached stands here too; what a route answers is in the file of its handler.
+//! Every route, in one table: the server is built from it and the tests visit all of it, so none can be forgotten. The
+//! checks before a route is reached are here too; what a route answers is in its handler's file.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -25,11 +25,11 @@ use super::{Web, gate, orders, pages, reads, stream};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Access {
-    /// A page: the token may stand in its address once.
+    /// A page: its address may contain the token once.
     Page,
     Read,
     Act,
-    /// A file of the pages.
+    /// A file that pages need.
     Asset,
 }
 
@@ -48,11 +48,11 @@ pub(crate) struct Route {
     handler: fn(Arc<Web>, Ask) -> Answering,
 }
 
-/// A request that was let in.
+/// A request that was admitted.
 pub(crate) struct Ask {
     /// The segments that matched a name in braces.
     pub path: BTreeMap<String, String>,
-    /// What stands after the question mark.
+    /// The query string.
     pub query: BTreeMap<String, String>,
     pub headers: HeaderMap,
     pub body: Body,
@@ -63,13 +63,13 @@ impl Ask {
         self.path.get(name).map_or("", String::as_str)
     }
 
-    /// A number after the question mark.
+    /// A number in the query string.
     pub(crate) fn number<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, Problem> {
         let given = self.query.get(name);
         given.map(|text| text.parse().map_err(|_| Problem::bad(format!("`{name}` is not a number")))).transpose()
     }
 
-    /// Whether a switch after the question mark is on.
+    /// Whether a switch in the query string is on.
     pub(crate) fn is_on(&self, name: &str) -> bool {
         self.query.get(name).is_some_and(|value| !matches!(value.as_str(), "0" | "false"))
     }
@@ -86,7 +86,7 @@ macro_rules! route {
     };
 }
 
-/// All of them.
+/// All routes.
 pub(crate) const TABLE: &[Route] = &[
     route!("GET", "/", Page, pages::overview),
     route!("GET", "/tasks/{id}", Page, pages::task),
@@ -122,7 +122,7 @@ pub(crate) const TABLE: &[Route] = &[
     route!("POST", "/api/orders/{number}/undo", Act, orders::undo),
 ];
 
-/// The segments that matched a name in braces; looked at only when whoever asks was let in.
+/// The segments that matched a name in braces; read only when the caller was admitted.
 type Segments = Result<RawPathParams, RawPathParamsRejection>;
 
 /// The server's router, made from the table.
@@ -134,7 +134,7 @@ pub(crate) fn router(web: &Arc<Web>) -> Router {
             let query = query_of(request.uri());
             match reach(route, Arc::clone(&web), path, request).await {
                 Ok(response) => response,
-                // Only those who were let in are told that something is missing.
+                // Only admitted callers are told that something is missing.
                 Err(problem) if route.access == Access::Page && problem.status == StatusCode::NOT_FOUND => {
                     pages::nowhere(web, query, problem).await
                 }
@@ -150,7 +150,7 @@ pub(crate) fn router(web: &Arc<Web>) -> Router {
         .with_state(Arc::clone(web))
 }
 
-/// What comes before everything else: the names, then the headers that every answer carries.
+/// What comes before everything else: the check of names, then the headers that every response carries.
 async fn at_the_gate(State(web): State<Arc<Web>>, request: Request, next: Next) -> Response {
     let known = matches!(*request.method(), Method::GET | Method::HEAD | Method::POST);
     let mut response = match web.names.refusal(request.uri(), request.headers()) {
@@ -165,7 +165,7 @@ async fn at_the_gate(State(web): State<Arc<Web>>, request: Request, next: Next) 
     response
 }
 
-/// Lets a request through to its handler, or says why not.
+/// Passes a request on to its handler, or says why not.
 async fn reach(route: &Route, web: Arc<Web>, path: Segments, request: Request) -> Answer {
     let (parts, body) = request.into_parts();
     if route.access == Access::Page
@@ -175,7 +175,8 @@ async fn reach(route: &Route, web: Arc<Web>, path: Segments, request: Request) -
     }
     let elsewhere = gate::from_elsewhere(&parts.headers);
     admit(&web, &parts).map_err(|stranger| {
-        // Browsers keep the cookie back on the way from another site, the trade included; from a page of ours they send it.
+        // Browsers withhold the cookie when coming from another site, including during the trade; from one of our pages they
+        // send it.
         let link = (route.access == Access::Page && elsewhere).then(|| parts.uri.path().to_owned());
         Problem { link, ..stranger }
     })?;
@@ -208,7 +209,7 @@ fn stranger() -> Problem {
     Problem::new(StatusCode::UNAUTHORIZED, "the token is missing or wrong").hint(hint)
 }
 
-/// Trades the token in an address for a cookie, so that it stands in no history and no link.
+/// Trades the token in an address for a cookie, so that it appears in no history and no link.
 fn trade(web: &Web, given: &str, without: &str) -> Answer {
     if !web.token.is(given) {
         return Err(stranger());
@@ -245,12 +246,12 @@ fn not_allowed(uri: &Uri) -> Response {
     response
 }
 
-/// What stands after the question mark; nothing where it cannot be read.
+/// The query string; empty if it cannot be read.
 fn query_of(uri: &Uri) -> BTreeMap<String, String> {
     Query::try_from_uri(uri).map(|query| query.0).unwrap_or_default()
 }
 
-/// Programs are told in JSON, people in a page.
+/// The form of an error: JSON for programs, a page for people.
 fn form_of(uri: &Uri) -> Access {
     let path = uri.path();
     if path.starts_with("/api/") || path.starts_with("/assets/") { Access::Read } else { Access::Page }

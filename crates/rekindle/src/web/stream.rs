@@ -1,5 +1,6 @@
-//! `GET /api/events`: events as they come, over one connection. An event is encoded once however many listen; whoever falls
-//! behind reads pages of the store from its own place. Nothing is kept for anybody: a listener that stalls costs a socket.
+//! `GET /api/events`: events as they come, over one connection. An event is encoded once however many clients listen; a
+//! client that falls behind reads pages of the store from its own position. Nothing is buffered for any client: a listener
+//! that stalls costs a socket.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -22,13 +23,13 @@ use crate::error::Result;
 /// Listeners at once: more than any team opens, few enough to serve.
 pub(super) const LISTENERS: usize = 256;
 
-/// Between two looks at the log while somebody listens, and between two messages to one listener.
+/// Pause between two reads of the log while somebody listens, and between two messages to one listener.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Between two signs of life on a quiet connection: below what proxies allow.
+/// Pause between two keep-alive messages on a quiet connection: less than proxies allow.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// Pause after a look that failed.
+/// Pause after a failed read.
 const TROUBLE: Duration = Duration::from_secs(1);
 
 /// Events encoded together.
@@ -37,15 +38,15 @@ const PAGE: usize = 512;
 /// Bytes of encoded events that are kept for listeners that are nearly up to date.
 const KEPT_BYTES: usize = 4 * 1024 * 1024;
 
-/// What a listener is told first: that the line is open, and how soon to come back when it breaks.
+/// The first message to a listener: that the connection is open, and how soon to reconnect when it breaks.
 const HELLO: &str = "retry: 1000\n: rekindle\n\n";
 
-/// Events after a place, encoded.
+/// Encoded events after a sequence number.
 #[derive(Clone)]
 struct Chunk {
-    /// The place before its first event.
+    /// The sequence number before its first event.
     after: u64,
-    /// The place of its last event.
+    /// The sequence number of its last event.
     last: u64,
     bytes: Bytes,
 }
@@ -56,7 +57,7 @@ pub(super) struct Feed {
     places: Arc<Semaphore>,
     wake: Notify,
     ring: Mutex<VecDeque<Chunk>>,
-    /// Held while a chunk is made for the ring, so that everybody else waits for it instead of making it too.
+    /// Held while a chunk is made for the ring, so that all others wait for it instead of making it too.
     making: Mutex<()>,
 }
 
@@ -73,7 +74,7 @@ impl Default for Feed {
 }
 
 impl Feed {
-    /// Looks at the log for as long as the server lives; while nobody listens it waits.
+    /// Polls the log as long as the server runs; while nobody listens it waits.
     pub(super) async fn watch(web: Arc<Web>) {
         loop {
             if web.feed.places.available_permits() == LISTENERS {
@@ -100,7 +101,7 @@ impl Feed {
         ring.get(at).filter(|chunk| chunk.after == after).cloned()
     }
 
-    /// The events after a place of the server's own run, made once for everybody who stands there.
+    /// The events of the server's own run after a sequence number, made once for all listeners at that position.
     fn shared(&self, cache: &RunCache, after: u64) -> Result<Option<Chunk>> {
         let _alone = lock(&self.making);
         if let Some(chunk) = self.kept(after) {
@@ -134,7 +135,7 @@ impl Feed {
     }
 }
 
-/// A page of events as messages; those of other runs are passed over.
+/// A page of events as messages; those of other runs are skipped.
 fn encode(cache: &RunCache, named: Option<&str>, after: u64) -> Result<Option<Chunk>> {
     let Some(view) = cache.view()? else { return Ok(None) };
     let events = view.events_page(after, PAGE)?;
@@ -156,7 +157,7 @@ fn encode(cache: &RunCache, named: Option<&str>, after: u64) -> Result<Option<Ch
 struct Listener {
     web: Arc<Web>,
     run: Option<String>,
-    /// Told only that something happened, not what.
+    /// Whether it is told only that something happened, not what.
     folded: bool,
     /// The last event it knows.
     place: u64,
@@ -165,7 +166,7 @@ struct Listener {
 }
 
 impl Listener {
-    /// Sends until it has gone.
+    /// Sends until the listener is gone.
     async fn serve(mut self) {
         let mut head = self.web.feed.head.subscribe();
         if self.give.send(Bytes::from_static(HELLO.as_bytes())).await.is_err() {
@@ -215,7 +216,7 @@ impl Listener {
     }
 }
 
-/// `GET /api/events?after=N&fold=1`: after the event that `Last-Event-ID` or `after` names, else from now on.
+/// `GET /api/events?after=N&fold=1`: events after the one that `Last-Event-ID` or `after` names, otherwise from now on.
 pub(super) async fn events(web: Arc<Web>, ask: Ask) -> Answer {
     let resumed =
         ask.headers.get("last-event-id").and_then(|id| id.to_str().ok()).and_then(|id| id.trim().parse().ok());

@@ -1,11 +1,11 @@
-//! The commands of a shell line, as words: quotes, comments, redirections and documents are read as a shell reads them. What a
-//! command means is not decided here.
+//! The commands of a shell line, as words: quotes, comments, redirections and here-documents are parsed as a shell parses
+//! them. What a command means is not decided here.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// The commands of a line: what stands between `;`, `&`, `|`, brackets and line ends. A word has no quotes any more; the target
-/// of an output is left out, an input is the word `<`, and a document is the last word of its command.
+/// The commands of a line: what is between `;`, `&`, `|`, brackets and line ends. Words are unquoted; the target of an
+/// output is left out, an input is the word `<`, and a here-document is the last word of its command.
 pub(super) fn pieces(line: &str) -> Vec<Vec<String>> {
     let mut reader = Reader {
         chars: line.chars().peekable(),
@@ -26,7 +26,7 @@ struct Reader<'a> {
     word: Option<String>,
     /// The next word is the target of an output.
     drop_next: bool,
-    /// Words that end the documents that begin on this line.
+    /// Words that end the here-documents that start on this line.
     documents: Vec<String>,
 }
 

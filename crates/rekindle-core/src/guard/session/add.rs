@@ -18,17 +18,17 @@ pub(super) enum ToldBy {
     Hook,
 }
 
-/// Prompts that are looked back at for the same words: the transcript tells a prompt shortly after its hook.
+/// How many prompts back to look for the same words: the transcript shows a prompt shortly after its hook.
 const SAME_PROMPT_REACH: usize = 20;
 
-/// The same words within this time are one prompt, told by two hooks.
+/// The same words within this time are one prompt, reported by two hooks.
 const TWICE_MS: u64 = 3_000;
 
 /// Sessions that one may continue, one after another.
 const INHERITED_MAX: usize = 8;
 
 impl Session {
-    /// Adds one fact; telling it again changes nothing.
+    /// Adds one fact; adding it again changes nothing.
     pub(super) fn take(&mut self, fact: &Fact, at: u64) {
         match fact {
             Fact::Begun { how } => {
@@ -46,7 +46,7 @@ impl Session {
             Fact::Transcript { path } => self.transcript = Some(path.clone()),
             Fact::ReadTo { offset } => {
                 self.read_to = *offset;
-                // Read from its beginning again: what it shows is counted anew.
+                // The transcript is read from its beginning again: what it shows is counted anew.
                 if *offset == 0 {
                     self.boundaries = 0;
                 }
@@ -57,7 +57,7 @@ impl Session {
                 }
             }
             Fact::Prompt { text } => self.prompt(text, at),
-            // By whom it was told matters for its place: see `follow`.
+            // Their place depends on the source: see `follow`.
             Fact::Said { .. } | Fact::Called { .. } | Fact::Returned { .. } => {}
             Fact::Noted { text } => {
                 if !self.notes.iter().any(|note| note.text == *text) {
@@ -98,7 +98,7 @@ impl Session {
     }
 
     fn told_again(&mut self, compaction: u32) {
-        // What was under way is told with the rest.
+        // The text included what was under way.
         self.open_calls.clear();
         let (times, compaction) = (self.told.times + 1, self.compactions().max(compaction));
         self.told = Retold { times, compaction, process: self.process.clone(), quiet: true };
@@ -111,14 +111,14 @@ impl Session {
             return;
         }
         self.own_work = true;
-        // A hook that is installed twice tells it twice at once; a person may well say the same again later.
+        // A hook that is installed twice reports it twice at once; a person may well say the same again later.
         let again = self.prompts.last().is_some_and(|last| last.text == text && at.saturating_sub(last.at) < TWICE_MS);
         if !again {
             push(&mut self.prompts, Prompt { at, text: text.to_owned() }, FIRST_PROMPTS, PROMPTS_MAX);
         }
     }
 
-    /// A prompt that the transcript tells: an old one, mostly known.
+    /// A prompt from the transcript: an old one, usually known.
     pub(super) fn old_prompt(&mut self, text: &str, at: u64) {
         let mut near = self.prompts.iter().rev().take(SAME_PROMPT_REACH);
         if !is_own(text) && near.all(|prompt| prompt.text != text) {
@@ -143,7 +143,7 @@ impl Session {
             }
             Fact::Called { call, line } => {
                 self.then(|| Then::Called { line: line.clone() });
-                // A hook tells of it when it begins; the transcript may tell of one that a hook has told the end of.
+                // A hook reports a call when it starts; the transcript may show one whose end a hook has already reported.
                 if source == ToldBy::Hook || !self.closed_calls.contains(call) {
                     self.called(call, line, at);
                 }
@@ -196,7 +196,7 @@ impl Session {
         }
     }
 
-    /// What came after the session's last words, unless something did already.
+    /// Sets what came after the session's last words, unless that is set already.
     fn then(&mut self, what: impl FnOnce() -> Then) {
         if let Some(last) = self.said.iter_mut().rfind(|said| said.by.is_none())
             && last.then == Then::Nothing
@@ -231,7 +231,7 @@ impl Session {
         }
     }
 
-    /// Of the older half of what was said the best sentences stay.
+    /// Keeps only the best sentences of the older half of what was said.
     fn condense(&mut self) {
         let half = self.said.len() / 2;
         let mut old = worth::sentences_of(self, half);
@@ -313,7 +313,7 @@ impl Session {
                     found.id = Some(helper.clone());
                     return;
                 }
-                // Started by a way that no hook tells of.
+                // It was started in a way that no hook reports.
                 let new = Helper {
                     call: call.clone(),
                     id: Some(helper.clone()),
@@ -358,7 +358,7 @@ impl Session {
         }
     }
 
-    /// The helper that is meant: by its call, by its id, or the oldest of its kind that nobody has named yet.
+    /// The helper in question: by its call, by its id, or the oldest of its kind without an id.
     fn find_helper(&mut self, call: Option<&str>, id: Option<&str>, kind: &str) -> Option<&mut Helper> {
         let by_call = |helper: &Helper| call.is_some() && helper.call.as_deref() == call;
         let by_id = |helper: &Helper| id.is_some() && (helper.id.as_deref() == id || Some(helper.name.as_str()) == id);
@@ -381,7 +381,7 @@ impl Session {
             return;
         }
         if failure.is_none() {
-            // What works now is no failure any more.
+            // A command that works now is no longer a failure.
             self.commands.retain(|ran| ran.failure.is_none() || ran.line != *line);
             if !has_effect(line) {
                 return;
@@ -416,12 +416,12 @@ impl Helper {
     }
 }
 
-/// Whether a prompt is our own text, handed to a new session: what stands in it are not the person's words.
+/// Whether a prompt is our own text, handed to a new session: it does not contain the person's words.
 fn is_own(text: &str) -> bool {
     text.trim_start_matches(['"', '\'', ' ', '\n']).starts_with(HEADING)
 }
 
-/// Adds to a list; past its bound the oldest after the first few goes.
+/// Adds to a list; beyond its bound, the oldest entry after the first few is dropped.
 fn push<T>(list: &mut Vec<T>, new: T, first: usize, max: usize) {
     if list.len() >= max {
         list.remove(first);

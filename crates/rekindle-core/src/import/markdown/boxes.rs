@@ -1,8 +1,8 @@
-//! What people write and Markdown does not know: `[ ] do this` without a bullet, `☐ do this`, and tables without outer bars
-//! whose rows begin with a number. They become items and rows, line by line, so that line numbers stay; code blocks are
-//! left alone.
+//! What people write although Markdown does not know it: `[ ] do this` without a bullet, `☐ do this`, and tables without
+//! outer bars whose rows start with a number. They become items and rows, line by line, so that line numbers stay; code
+//! blocks are left alone.
 
-/// Boxes that are drawn, with what they stand for.
+/// Boxes that are drawn, with what they mean.
 const DRAWN: [(char, &str); 5] = [('☐', "[ ]"), ('⬜', "[ ]"), ('□', "[ ]"), ('☑', "[x]"), ('☒', "[x]")];
 
 /// A text in which every box at the start of a line has a bullet, and every row of a table its bar.
@@ -12,7 +12,7 @@ pub(super) fn written_out(text: &str) -> String {
     with_bars(&with_bullets(&text))
 }
 
-/// A line of dashes, colons and bars under the head of a table.
+/// Whether this is the line of dashes, colons and bars under the head of a table.
 fn is_rule(line: &str) -> bool {
     let line = line.trim();
     line.contains('|') && line.contains("--") && line.chars().all(|c| matches!(c, '|' | '-' | ':' | ' '))

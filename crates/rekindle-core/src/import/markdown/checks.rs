@@ -1,13 +1,13 @@
-//! Commands that prove a task, out of what a document says about its verification: code in backticks and in shell blocks.
-//! Only what is a command with a clear outcome is one; sentences stay text, and so does what must fail, needs a value
-//! filled in, or never ends by itself.
+//! Commands that prove a task, found in what a document says about its verification: code in backticks and in shell blocks.
+//! Only a command with a clear outcome counts; sentences stay text, and so does a command that must fail, needs a value
+//! filled in, or never ends on its own.
 
 use super::{
     fields::{self, Field},
     tree::{Kind, Tree},
 };
 
-/// Programs that checks are run with. A path (`./check.sh`) needs no entry.
+/// Programs that run checks. A path (`./check.sh`) needs no entry.
 const PROGRAMS: &str = "cargo, rustc, npm, npx, pnpm, yarn, bun, deno, node, tsc, jest, vitest, mocha, playwright, cypress, eslint, \
     prettier, python, python3, pytest, tox, nox, mypy, ruff, flake8, black, pip, poetry, uv, hatch, \
     django-admin, go, gofmt, golangci-lint, staticcheck, make, cmake, ctest, ninja, meson, bazel, buck, just, \
@@ -39,7 +39,7 @@ const WORDS: &str = "make, go, test, just, find, task, node, file, head, stack, 
 const SENTENCE: &str = "the, is, are, should, must, that, with, works, when, shows, returns, sure, and, all, a, an, of, can, has, \
     still, every";
 
-/// Said beside a command that has to fail or to find nothing.
+/// Phrases next to a command that has to fail or to find nothing.
 const MUST_FAIL: &str = "finds nothing, find nothing, returns nothing, return nothing, prints nothing, shows nothing, \
     nothing is found, no output, no results, no matches, no hits, is empty, must fail, should fail, fails with, \
     will fail, to fail, non-zero, nonzero, exits 1, exit 1, exit code 1, not found, returns no , gives nothing, \
@@ -51,7 +51,7 @@ const MUST_FAIL: &str = "finds nothing, find nothing, returns nothing, return no
 /// Words of a command that runs until it is stopped.
 const ENDLESS: &str = "dev, start, serve, watch, bootRun, runserver, --watch, http.server, server";
 
-/// Programs that start others, or serve, by such a word.
+/// Programs that start others, or serve, when given such a word.
 const RUNNERS: &str = "npm, pnpm, yarn, bun, npx, ./gradlew, gradle, mvn, python, python3, rails, hugo, jekyll, mkdocs, cargo, \
     vite, php, deno, mix";
 
@@ -59,7 +59,7 @@ fn has(table: &str, word: &str) -> bool {
     table.split(',').any(|entry| entry.trim() == word)
 }
 
-/// What was found: commands, and what looked like one and is none, with why.
+/// What was found: commands, and texts that look like one and are not, with the reason.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) commands: Vec<String>,
@@ -90,7 +90,7 @@ pub(super) fn in_text(text: &str, found: &mut Found) {
         }
         return;
     }
-    // A label whose whole value is code means a command, whoever knows the program.
+    // A label whose whole value is code means a command, even if the program is unknown.
     let whole = joined.trim().trim_end_matches('.').strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
     if let Some(command) =
         whole.filter(|command| !command.contains('`') && is_shaped(command) && why_not(command) == Some(""))
@@ -131,7 +131,7 @@ fn must_fail(sentence: &str) -> bool {
         || low.contains(" fails ") && !low.contains("nothing fails")
 }
 
-/// Whether the brackets behind a sentence say so: `cmd` (must fail).
+/// Whether the brackets after a sentence say so: `cmd` (must fail).
 fn must_fail_after(text: &str, sentence: &str) -> bool {
     let behind = text.split_once(sentence).map_or("", |(_, behind)| behind).trim_start();
     behind.starts_with(['(', '—', '–']) && must_fail(behind.split([')', '.']).next().unwrap_or(""))
@@ -155,7 +155,7 @@ fn bare(text: &str) -> Option<String> {
     (!capital && !sentence && !doubtful && !text.contains(", ") && why_not(text).is_none()).then(|| text.to_owned())
 }
 
-/// Why a text in backticks is no check; an empty reason where it is no command at all.
+/// Why a text in backticks is not a check; an empty reason if it is not a command at all.
 fn why_not(command: &str) -> Option<&'static str> {
     let mut words = command.split_whitespace().skip_while(|word| is_assignment(word));
     let first = words.next().unwrap_or("");
@@ -180,13 +180,13 @@ fn is_program(first: &str, rest: &[&str]) -> bool {
         return !(alone && source.iter().any(|end| first.ends_with(end)));
     }
     let known = has(PROGRAMS, first) && (!alone || has(ALONE, first));
-    // A program that nobody knows is one by its options: `twister -T tests/eth`.
+    // An unknown program is recognized by its options: `twister -T tests/eth`.
     let named = first.starts_with(|c: char| c.is_ascii_lowercase())
         && first.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | '.'));
     known || named && rest.iter().any(|word| word.starts_with('-') && word.len() > 1)
 }
 
-/// Whether a command runs until somebody stops it.
+/// Whether a command runs until it is stopped.
 fn is_endless(first: &str, rest: &[&str]) -> bool {
     let has_any = |words: &[&str]| rest.iter().any(|word| words.contains(word));
     match first {
@@ -202,7 +202,7 @@ fn is_endless(first: &str, rest: &[&str]) -> bool {
     }
 }
 
-/// A program's name in small letters, and at least one more word that is no sentence's.
+/// Whether this is a program's name in lower case and at least one more word that does not belong to a sentence.
 fn is_shaped(command: &str) -> bool {
     let mut words = command.split_whitespace();
     let first = words.next().unwrap_or("");
@@ -221,7 +221,7 @@ fn is_assignment(word: &str) -> bool {
     })
 }
 
-/// `<id>`, `<your-token>`: not a redirection.
+/// Whether there is a placeholder such as `<id>` or `<your-token>`, not a redirection.
 fn placeholder(command: &str) -> bool {
     let inner = command.split('<').skip(1).filter_map(|part| part.split_once('>'));
     let mut names = inner.map(|(name, _)| name);
@@ -273,7 +273,7 @@ fn in_block(language: &str, text: &str, found: &mut Found) {
     }
 }
 
-/// A line of a shell block that no shell would take: `Expected: 3 passed`.
+/// Whether a line of a shell block is one that no shell would accept: `Expected: 3 passed`.
 fn looks_like_output(line: &str) -> bool {
     let first = line.split_whitespace().next().unwrap_or("");
     first.ends_with(':')
@@ -281,7 +281,7 @@ fn looks_like_output(line: &str) -> bool {
         || first.starts_with(['=', '>', '{', '}', '<', '✓', '|', '+'])
 }
 
-/// Runs of blanks that a joined line has, as one.
+/// Collapses the runs of blanks that a joined line has.
 fn squeeze(line: &str) -> String {
     if line.contains("  ") && !line.contains(['\'', '"']) {
         line.split_whitespace().collect::<Vec<_>>().join(" ")

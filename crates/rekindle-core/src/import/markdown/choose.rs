@@ -1,6 +1,6 @@
 //! Which blocks of a document are its tasks, and which are groups of them. Marks come first (`Task 1`, `2.3`, boxes); what
-//! stands under a heading for tasks follows; only if there is nothing of the kind, the reach grows step by step to lists
-//! and headings that bear no mark at all. What is passed over is noted with its line.
+//! is under a heading for tasks follows; only if there is nothing of the kind, the reach grows step by step to lists and
+//! headings without any mark. What is passed over is noted with its line.
 
 mod lists;
 mod look;
@@ -15,11 +15,11 @@ use super::{
 /// How much a document has to say before a block of it is a task; grown until something is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Reach {
-    /// Marks, boxes, and what stands under a heading for tasks.
+    /// Marks, boxes, and what is under a heading for tasks.
     Marked,
     /// Also marks and boxes among requirements and stories.
     Wishes,
-    /// Also the lists of those.
+    /// Also the lists in them.
     WishLists,
     /// Also numbered lists anywhere.
     Ordered,
@@ -31,7 +31,7 @@ enum Reach {
     Headings,
 }
 
-/// From what a task was read.
+/// What a task was read from.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Origin {
     Heading,
@@ -47,11 +47,11 @@ pub(super) struct TaskAt {
     /// An index into the groups.
     pub(super) group: Option<usize>,
     pub(super) origin: Origin,
-    /// What a table elsewhere says that it waits for.
+    /// What it waits for according to a table elsewhere.
     pub(super) row_after: Option<String>,
 }
 
-/// A block that tasks stand in.
+/// A block that contains tasks.
 #[derive(Debug, Clone)]
 pub(super) struct GroupAt {
     pub(super) node: usize,
@@ -64,9 +64,9 @@ pub(super) struct Chosen {
     pub(super) title: Option<usize>,
     pub(super) tasks: Vec<TaskAt>,
     pub(super) groups: Vec<GroupAt>,
-    /// Lines with what is to be said about them.
+    /// Lines with the notes about them.
     pub(super) notes: Vec<(usize, String)>,
-    /// What was passed over: first and last line, and what it is called.
+    /// What was passed over: first and last line, and its name.
     pub(super) passed: Vec<(usize, usize, String)>,
 }
 
@@ -98,14 +98,14 @@ pub(super) fn choose(tree: &Tree<'_>) -> Chosen {
     chosen
 }
 
-/// What is expected where the walk is.
+/// What is expected at the current position of the walk.
 #[derive(Debug, Clone, Copy, Default)]
 struct Place {
     /// Lists are tasks, with or without boxes.
     lists: bool,
     /// Headings are tasks, with or without marks.
     headings: bool,
-    /// Requirements and stories stand here.
+    /// Requirements and stories are here.
     wishes: bool,
     group: Option<usize>,
 }
@@ -123,7 +123,7 @@ impl Chooser<'_, '_> {
     fn document(&mut self) {
         self.out.title = self.title();
         if let Some(title) = self.out.title {
-            // What stands beside the title is read like what stands below it.
+            // What is beside the title is read like what is below it.
             let beside: Vec<usize> = self.tree.children(0).filter(|child| *child != title).collect();
             self.walk(title, Place::default());
             self.blocks(&beside, Place::default());
@@ -172,7 +172,7 @@ impl Chooser<'_, '_> {
         let numbers = mark.rank != Some(Rank::Number) || self.numbers_are_tasks(beside);
         let topic = self.topic(heading, place.headings);
         match (topic, mark.rank) {
-            // Whatever the section is called: what is called a task is one, unless it is said to be left out.
+            // Whatever the section's name, a block called a task is one, unless the document says that it is left out.
             (Topic::Context, _) if !words::is_left_out(&mark.title) && self.names_tasks(heading) => {
                 self.walk(heading, Place { lists: false, headings: false, ..place });
             }
@@ -255,7 +255,7 @@ impl Chooser<'_, '_> {
         self.out.groups.len() - 1
     }
 
-    /// Reads a heading as a group, or as a task when nothing in it is one.
+    /// Reads a heading as a group, or as a task if it contains none.
     fn group(&mut self, heading: usize, place: Place) {
         let found = self.out.tasks.len();
         let group = self.open_group(heading, place);
@@ -300,7 +300,7 @@ impl Chooser<'_, '_> {
         self.out.tasks.push(TaskAt { node, mark, group: place.group, origin, row_after: None });
     }
 
-    /// Notes a heading that is no task, with what stands below it, if any of it could be taken for one.
+    /// Notes a heading that is not a task, with what is below it, if any of it could be taken for one.
     fn pass(&mut self, heading: usize) {
         let below = self.tree.below(heading);
         let listed =
@@ -317,7 +317,7 @@ impl Chooser<'_, '_> {
     }
 }
 
-/// Headings that count with a word in no table (`Aufgabe 1`, `Chantier 2`) count tasks, if several begin with it.
+/// Headings numbered with a word that is in no table (`Aufgabe 1`, `Chantier 2`) count as tasks, if several start with it.
 fn count_by_own_words(tree: &Tree<'_>, marks: &mut [Mark]) {
     let counted = |index: usize| {
         let node = tree.node(index);

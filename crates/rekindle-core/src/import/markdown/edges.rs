@@ -1,5 +1,5 @@
-//! What comes before what: what the document says, and where it says nothing, its own order. A task that is said to go
-//! beside others waits for what came before all of them.
+//! What comes before what: what the document says, and where it says nothing, its own order. A task that is said to run in
+//! parallel with others waits for what came before all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use super::{
     words::{self, About},
 };
 
-/// Words in a sentence behind which the tasks stand that come before.
+/// Words in a sentence that are followed by the tasks that come first.
 const BEFORE: [&str; 18] = [
     "depends on",
     "depend on",
@@ -64,7 +64,7 @@ pub(super) fn order(tree: &Tree<'_>, chosen: &Chosen, labels: &[Vec<Field>]) -> 
     let outside = outside(tree, chosen);
     let beside = spoken(tree, chosen, &outside, &names, &members, &mut said);
     let labelled = said.iter().filter(|said| said.labelled).count();
-    // With a word about order at most tasks, the others wait for nothing; otherwise for the one before.
+    // If most tasks say something about order, the others wait for nothing; otherwise they wait for the one before.
     let others = said.len().saturating_sub(1).max(1);
     let told = labelled * 2 >= others && labelled > 1 || labelled > 0 && labelled >= others;
     let silent = said.iter().skip(1).filter(|said| said.after.is_none() && !said.parallel).count();
@@ -83,7 +83,7 @@ pub(super) fn order(tree: &Tree<'_>, chosen: &Chosen, labels: &[Vec<Field>]) -> 
     order
 }
 
-/// The tasks of each group, those of the groups in it included.
+/// The tasks of each group, including those of its subgroups.
 fn members(chosen: &Chosen) -> Vec<Vec<usize>> {
     let mut members = vec![Vec::new(); chosen.groups.len()];
     for (index, task) in chosen.tasks.iter().enumerate() {
@@ -186,7 +186,7 @@ fn in_sentences(texts: &[&str], names: &Names<'_>, at: usize) -> BTreeSet<usize>
                 for (place, _) in low.match_indices(word) {
                     let alone = place == 0 || !low.as_bytes()[place - 1].is_ascii_alphanumeric();
                     let rest = sentence[place + word.len()..].trim_start_matches(':').trim_start();
-                    // Only what stands directly behind the word: `after Task 2`, not `after lunch, before Task 2`.
+                    // Only what directly follows the word counts: `after Task 2`, not `after lunch, before Task 2`.
                     let near: Vec<&str> = rest.split_whitespace().take(8).collect();
                     let first = near.first().map_or("", |word| word.trim_matches([',', '(', ')']));
                     let second = near.get(1).map_or("", |word| word.trim_matches([',', '(', ')']));
@@ -213,7 +213,7 @@ fn is_reference(first: &str, second: &str) -> bool {
         || first.contains('.') && first.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// The texts that stand in no task, with the group that each stands in.
+/// The texts that are in no task, each with the group that it is in.
 fn outside<'t>(tree: &'t Tree<'_>, chosen: &Chosen) -> Vec<(usize, Option<usize>, &'t str)> {
     let mut inside: BTreeSet<usize> = BTreeSet::new();
     for task in &chosen.tasks {
@@ -230,7 +230,7 @@ fn outside<'t>(tree: &'t Tree<'_>, chosen: &Chosen) -> Vec<(usize, Option<usize>
     said.map(|node| (node, group_of.get(&node).copied(), tree.node(node).text.as_str())).collect()
 }
 
-/// Which groups go beside the one before them.
+/// Which groups run in parallel with the one before them.
 struct Beside {
     all_groups: bool,
     groups: BTreeSet<usize>,
@@ -268,7 +268,7 @@ fn spoken(
     for (index, group) in chosen.groups.iter().enumerate() {
         let head = tree.node(group.node);
         if group.mark.parallel {
-            // `Phase 2 (parallel)`: its tasks go beside each other.
+            // `Phase 2 (parallel)`: its tasks run in parallel with each other.
             members[index].iter().for_each(|task| said[*task].parallel = true);
         }
         let low = head.text.to_lowercase();
@@ -348,7 +348,7 @@ fn parallel_sentence(
     }
 }
 
-/// `T1 -> T2 -> T3`, wherever it stands.
+/// `T1 -> T2 -> T3`, anywhere.
 fn arrows(line: &str, names: &Names<'_>, said: &mut [Said]) {
     let line = line
         .replace("-->", "→")
@@ -376,7 +376,7 @@ fn arrows(line: &str, names: &Names<'_>, said: &mut [Said]) {
                 said[*later].labelled = true;
             }
         }
-        // What only stands on the left waits for nothing of its own.
+        // A task that is only on the left waits for nothing of its own.
         for first in &pair[0] {
             if said[*first].after.is_none() {
                 said[*first].after = Some(BTreeSet::new());
@@ -440,7 +440,7 @@ fn sequence(
 ) -> Vec<BTreeSet<usize>> {
     let _ = (tree, names);
     let mut after = Vec::with_capacity(said.len());
-    // What a task in order waits for, what one beside others waits for, and the others that are beside each other now.
+    // What a task in sequence waits for, what a parallel task waits for, and the tasks that are parallel to each other now.
     let (mut before, mut barrier, mut open): (Vec<usize>, Vec<usize>, Vec<usize>) =
         (Vec::new(), Vec::new(), Vec::new());
     let mut at_start: Vec<usize> = Vec::new();
@@ -477,7 +477,7 @@ fn sequence(
     after
 }
 
-/// Of some tasks those that none of the others waits for.
+/// Those of some tasks that none of the others waits for.
 fn last_of(tasks: &[usize], after: &[BTreeSet<usize>]) -> Vec<usize> {
     let waited = |task: &usize| tasks.iter().any(|other| after.get(*other).is_some_and(|before| before.contains(task)));
     tasks.iter().copied().filter(|task| !waited(task)).collect()

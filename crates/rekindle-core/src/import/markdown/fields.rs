@@ -1,5 +1,5 @@
 //! What is said about a task below its title under a label: `Depends on: …`, `**Verification**`, a heading of its own. Finds
-//! labels and what stands with them; what a value means is read elsewhere.
+//! labels and what belongs to them; what a value means is decided elsewhere.
 
 use super::{
     mark,
@@ -7,7 +7,7 @@ use super::{
     words::{self, About},
 };
 
-/// Most words of a label: a longer beginning is a sentence.
+/// Maximum number of words in a label: a longer beginning is a sentence.
 const LABEL_MAX_WORDS: usize = 7;
 
 /// Labels that need no colon where a sentence begins with them.
@@ -32,9 +32,9 @@ const PHRASES: [&str; 14] = [
 #[derive(Debug, Clone)]
 pub(super) struct Field {
     pub(super) about: About,
-    /// What stands on its line.
+    /// The text on its line.
     pub(super) value: String,
-    /// What stands below it.
+    /// The blocks below it.
     pub(super) blocks: Vec<usize>,
     pub(super) line: usize,
 }
@@ -63,7 +63,7 @@ fn gather(tree: &Tree<'_>, blocks: &[usize], fields: &mut Vec<Field>) {
                 let title = mark::read(&node.text, 0).title;
                 match words::about(&title) {
                     Some(about) => {
-                        // What a heading about the order says is its first block; a bold one owns all that follows.
+                        // A heading about the order covers only its first block; a bold one covers everything that follows.
                         let count = if about == About::After { 1 } else { node.children.len() };
                         let blocks = node.children.iter().take(count).copied().collect();
                         fields.push(Field { about, value: String::new(), blocks, line: node.line });
@@ -137,7 +137,7 @@ fn in_text(text: &str, first_line: usize, fields: &mut Vec<Field>) {
     fields.extend(open);
 }
 
-/// The sentences of a line and what stands in its brackets; code is never cut.
+/// The sentences of a line and the text in its brackets; code is never cut.
 pub(super) fn pieces(line: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut start = 0;

@@ -1,9 +1,9 @@
-//! How a heading, an item or a cell begins and ends: the word and number that mark it as a task or a group, a tick, and
-//! what is said in brackets. Decides from the text alone; whether the mark makes it a task is weighed in `choose`.
+//! How a heading, an item or a cell starts and ends: the word and number that mark it as a task or a group, a tick, and what
+//! is said in brackets. Decides from the text alone; whether the mark makes it a task is decided in `choose`.
 
 use super::words::{self, Rank};
 
-/// A text taken apart.
+/// A parsed text.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Mark {
     pub(super) rank: Option<Rank>,
@@ -20,16 +20,16 @@ pub(super) struct Mark {
     pub(super) optional: bool,
 }
 
-/// Marks before and after a title by which something is shown to be done.
+/// Marks before and after a title that show that something is done.
 const TICKS: [char; 5] = ['✅', '☑', '✔', '🗹', '🎉'];
 
-/// Longest text behind something struck out that is still only a remark about it.
+/// Longest text after a struck-out title that is still only a remark about it.
 const STRUCK_REST_MAX_CHARS: usize = 40;
 
-/// What may stand between a mark and its title.
+/// What may come between a mark and its title.
 const SEPARATORS: [char; 8] = [':', '.', ')', '-', '–', '—', '|', '·'];
 
-/// Takes a text apart. `bold` is how many of its bytes are bold at its start: a bold beginning is the title.
+/// Parses a text. `bold` is how many of its bytes are bold at its start: a bold beginning is the title.
 pub(super) fn read(text: &str, bold: usize) -> Mark {
     let mark = Mark::default();
     let first = text.split("\n").next().unwrap_or("");
@@ -62,7 +62,7 @@ pub(super) fn read(text: &str, bold: usize) -> Mark {
     finish(text, mark)
 }
 
-/// A text that begins with any word and a number: the word, and the text taken apart behind both.
+/// A text that starts with any word and a number: the word, and the text after both, parsed.
 pub(super) fn counted(text: &str) -> Option<(String, Mark)> {
     let mut mark = Mark::default();
     let text = leading(text.lines().next()?.trim(), &mut mark);
@@ -100,7 +100,7 @@ fn finish(text: &str, mut mark: Mark) -> Mark {
     mark
 }
 
-/// Brackets directly behind a bold title: `**Set up CI** (parallel)`.
+/// Brackets directly after a bold title: `**Set up CI** (parallel)`.
 fn trailing_brackets(rest: &str) -> &str {
     let line = rest.lines().next().unwrap_or("").trim();
     if line.starts_with('(') && line.ends_with(')')
@@ -141,7 +141,7 @@ fn leading<'a>(text: &'a str, mark: &mut Mark) -> &'a str {
     }
 }
 
-/// What brackets before or behind a title say.
+/// What brackets before or after a title say.
 enum Tag {
     Parallel,
     Done,
@@ -156,7 +156,7 @@ fn tag(said: &str, mark: &Mark) -> Option<Tag> {
         () if low == "p" => Some(Tag::Parallel),
         () if low == "x" || words::is_done(&low) && !low.contains(' ') => Some(Tag::Done),
         () if words::is_open(&low) => Some(Tag::Open),
-        // Behind an id: `T003 [US1] do this`.
+        // After an id: `T003 [US1] do this`.
         () if !mark.label.is_empty() && has_id_shape(said) => Some(Tag::Other),
         () => None,
     }
@@ -167,7 +167,7 @@ fn is_picture(c: char) -> bool {
     matches!(c, '\u{2190}'..='\u{2bff}' | '\u{fe0f}' | '\u{1f000}'..='\u{1faff}' | '\u{200d}')
 }
 
-/// Takes what is said behind a title off its end.
+/// Takes what is said after a title off its end.
 fn trailing(text: &str, mark: &mut Mark) -> String {
     let mut text = text.trim().trim_end_matches(['#', ' ']).trim_end_matches(':').trim();
     if text.ends_with(").") || text.ends_with("].") {
@@ -261,7 +261,7 @@ fn without_names(text: &str) -> &str {
     text
 }
 
-/// A title without what it says about its place at its end: `Water pickup, after #1`.
+/// A title without the order stated at its end: `Water pickup, after #1`.
 fn without_order(text: &str) -> &str {
     for (at, separator) in text.match_indices([',', '–', '—', ';', '-', '.', '→', '[']) {
         let rest = text[at + separator.len()..].trim_start();
@@ -305,12 +305,12 @@ fn by_word(text: &str) -> Option<(Rank, String, &str)> {
     if let Some((number, after)) = take_number(behind).or_else(|| take_letter(behind)) {
         return Some((rank, number.to_owned(), after.trim_start().trim_start_matches(SEPARATORS).trim_start()));
     }
-    // `Task: do this`. Without a number the word has to be meant as one.
+    // `Task: do this`. Without a number, the word has to be meant as a mark.
     let title = rest.strip_prefix(':').or_else(|| rest.strip_prefix(" -")).or_else(|| rest.strip_prefix(" –"))?;
     (capital && !title.trim().is_empty() && title.starts_with(' ')).then(|| (rank, String::new(), title.trim()))
 }
 
-/// `1`, `2.3`, `2b`, with the rest behind it.
+/// `1`, `2.3`, `2b`, with the rest after it.
 fn take_number(text: &str) -> Option<(&str, &str)> {
     let mut end = 0;
     for (at, c) in text.char_indices() {

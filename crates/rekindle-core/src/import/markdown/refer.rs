@@ -8,11 +8,11 @@ use super::{
     words::{self, Rank},
 };
 
-/// Words by which nothing is named.
+/// Words that name nothing.
 const NOTHING: [&str; 12] =
     ["none", "nothing", "n/a", "na", "-", "–", "—", "no", "nil", "no dependencies", "no one", "nobody"];
 
-/// Words by which everything before is named.
+/// Words that name everything before.
 const ALL_BEFORE: [&str; 12] = [
     "all previous",
     "all of the above",
@@ -28,7 +28,7 @@ const ALL_BEFORE: [&str; 12] = [
     "all others",
 ];
 
-/// Words by which the one before is named.
+/// Words that name the previous task.
 const PREVIOUS: [&str; 7] =
     ["previous task", "previous step", "the previous", "previous", "task above", "the above", "step above"];
 
@@ -37,10 +37,10 @@ const TITLE_MIN_CHARS: usize = 4;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Named {
-    /// It says that there is nothing.
+    /// The text says that there is nothing.
     Nothing,
     Tasks(Vec<usize>),
-    /// Something that is no task here.
+    /// Something that is not a task here.
     Unknown,
 }
 
@@ -107,7 +107,7 @@ impl<'a> Names<'a> {
         if found.is_empty() { Named::Unknown } else { Named::Tasks(found.into_iter().collect()) }
     }
 
-    /// The tasks that a sentence names by word and number, or by id; a bare number is none.
+    /// The tasks that a sentence names by word and number, or by id; a bare number does not count.
     pub(super) fn sentence(&self, text: &str, at: usize) -> BTreeSet<usize> {
         let mut found = self.labelled(text, at, false);
         found.remove(&at);
@@ -238,7 +238,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Whether one of two texts stands in the other, word by word.
+/// Whether one of two texts contains the other, word by word.
 fn overlaps(title: &str, piece: &str) -> bool {
     let holds = |outer: &str, inner: &str| format!(" {outer} ").contains(&format!(" {inner} "));
     title.chars().count() >= TITLE_MIN_CHARS && (holds(title, piece) || holds(piece, title))
@@ -259,12 +259,12 @@ fn ends_in_digit(text: &str) -> bool {
     text.ends_with(|c: char| c.is_ascii_digit())
 }
 
-/// A word of letters only, which is a label by chance at most.
+/// Whether a word has letters only, so that it can be a label only by chance.
 fn is_word(text: &str) -> bool {
     text.chars().all(|c| c.is_ascii_alphabetic())
 }
 
-/// A label as it is compared: small, without number signs and leading zeros.
+/// A label in the form for comparison: lower case, without number signs and leading zeros.
 fn label_key(label: &str) -> String {
     let low = label.trim().trim_start_matches('#').trim_end_matches(['.', ')', ':']).to_lowercase().replace('_', "-");
     let letters = low.find(|c: char| c.is_ascii_digit()).unwrap_or(low.len());

@@ -1,4 +1,4 @@
-//! Tables of tasks: which columns say what, and what a row says with them. A table is one of tasks by its head alone.
+//! Tables of tasks: what each column means, and what a row says with them. Only its head makes a table one of tasks.
 
 use super::{
     mark::{self, Mark},
@@ -34,11 +34,11 @@ const IDS: [&str; 7] = ["id", "no", "nr", "number", "key", "ref", "task id"];
 pub(super) struct Row {
     pub(super) after: Option<String>,
     pub(super) checks: Option<String>,
-    /// The whole row: `Head: cell` a line.
+    /// The whole row, one `Head: cell` per line.
     pub(super) text: String,
 }
 
-/// Where a table says what.
+/// Which column has what.
 pub(super) struct Columns {
     heads: Vec<String>,
     id: Option<usize>,
@@ -49,7 +49,7 @@ pub(super) struct Columns {
     parallel: Option<usize>,
 }
 
-/// The columns of a table of tasks; none if it is one of something else. `wanted`: it stands where tasks are expected.
+/// The columns of a table of tasks; `None` if it is a table of something else. `wanted`: it is where tasks are expected.
 pub(super) fn columns(heads: &[String], wanted: bool) -> Option<Columns> {
     let plain: Vec<String> = heads.iter().map(|head| words::plain(head)).collect();
     let named = |names: &[&str]| plain.iter().position(|head| names.contains(&head.as_str()));
@@ -60,7 +60,7 @@ pub(super) fn columns(heads: &[String], wanted: bool) -> Option<Columns> {
     let weak = named(&NAMES);
     let told = after.is_some() || id.is_some() && (status.is_some() || checks.is_some());
     let title = match (strong, weak) {
-        // `Task | Description`: the first is the id if it only holds numbers, which the rows tell.
+        // `Task | Description`: the first is the id if it contains only numbers, which the rows show.
         (Some(task), _) => task,
         (None, Some(name)) if told || wanted => name,
         (None, None) if wanted && id.is_some() => (0..heads.len()).find(|column| Some(*column) != id)?,
@@ -71,11 +71,11 @@ pub(super) fn columns(heads: &[String], wanted: bool) -> Option<Columns> {
 }
 
 impl Columns {
-    /// A row as a task; none if its title is empty.
+    /// A row as a task; `None` if its title is empty.
     pub(super) fn row(&self, cells: &[String]) -> Option<(Mark, Row)> {
         let cell = |column: Option<usize>| column.and_then(|column| cells.get(column)).map_or("", |cell| cell.trim());
         let mut mark = mark::read(cell(Some(self.title)), 0);
-        // `| Task 1 | Set up |`: the column that is called after the task holds its number only.
+        // `| Task 1 | Set up |`: the column named after the task contains only its number.
         if mark.title.is_empty() || mark::take_mark(cell(Some(self.title))).is_some_and(|(_, _, rest)| rest.is_empty())
         {
             let next = (0..cells.len()).find(|column| {

@@ -1,13 +1,13 @@
 //! A Markdown document as one tree of blocks: headings own what follows them, lists own items, items own what is indented
-//! below them. A paragraph that is bold as a whole is a heading of the lowest level, as people write it. Says what stands
-//! where; what a block means is decided elsewhere. Built without recursion, and no deeper than [`DEPTH_MAX`].
+//! below them. A paragraph that is bold as a whole is a heading of the lowest level, as people write it. Says what is where;
+//! what a block means is decided elsewhere. Built without recursion, and no deeper than [`DEPTH_MAX`].
 
 use std::ops::Range;
 
 use super::mark;
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
-/// Deepest nesting of lists that is looked into: nobody writes more, and everything that walks the tree may recurse.
+/// Deepest nesting of lists that is parsed: nobody writes more, and code that walks the tree may recurse.
 const DEPTH_MAX: usize = 24;
 
 /// The level of a bold line that serves as a heading: below all real ones.
@@ -83,7 +83,7 @@ impl<'a> Tree<'a> {
         found
     }
 
-    /// The source of what stands below a block's first line, without the indentation that it shares.
+    /// The source below a block's first line, without its common indentation.
     pub(super) fn body(&self, index: usize) -> String {
         let node = self.node(index);
         dedent(&self.source[node.head_end.min(node.span.end)..node.span.end])
@@ -140,7 +140,7 @@ pub(super) fn read(source: &str) -> Tree<'_> {
     tree
 }
 
-/// The parser counts a tab as several bytes in places: never trust an offset to begin a character.
+/// The parser counts a tab as several bytes in places: never trust an offset to be the start of a character.
 fn char_start(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
@@ -222,7 +222,7 @@ fn split_bold_lead(tree: &mut Tree<'_>, index: usize) {
     node.children.push(below);
 }
 
-/// A paragraph that is bold from its start to its end, or whose first line is and ends in a colon.
+/// Whether a paragraph is bold from start to end, or its first line is and ends in a colon.
 fn is_bold_heading(node: &Node) -> bool {
     let rest = node.text.get(node.bold..).unwrap_or("");
     node.bold > 0 && (rest.trim_matches([':', ' ', '.', '✅']).is_empty())
@@ -333,7 +333,7 @@ impl<'a> Walk<'a> {
         self.stack.push(node);
     }
 
-    /// A heading, unless it is a paragraph that happens to stand over a rule.
+    /// A heading, unless it is a paragraph that happens to be above a rule.
     fn heading(&self, level: HeadingLevel, range: &Range<usize>) -> Kind {
         let written = self.source[range.clone()].trim_end();
         let underlined = !written.trim_start().starts_with('#');
@@ -341,7 +341,7 @@ impl<'a> Walk<'a> {
         if underlined && (text.contains('\n') || text.chars().count() > UNDERLINED_MAX_CHARS) {
             return Kind::Paragraph;
         }
-        // In a list or a quote a heading heads nothing.
+        // A heading in a list or a quote has nothing below it.
         if self.stack.len() > 1 { Kind::Paragraph } else { Kind::Heading(level as u8) }
     }
 
@@ -377,7 +377,7 @@ impl<'a> Walk<'a> {
         }
         let above = self.block()?;
         let written = &self.source[range.clone()];
-        // Behind a tab an item is said to begin too early.
+        // After a tab, the parser reports that an item starts too early.
         let span = range.end - written.trim_start().len()..range.end;
         let index = self.nodes.len();
         let head_end = match kind {
@@ -391,7 +391,7 @@ impl<'a> Walk<'a> {
         Some(index)
     }
 
-    /// An item takes over its first paragraph: that is its text.
+    /// An item takes over its first paragraph as its text.
     fn close(&mut self, node: Option<usize>) {
         let Some(index) = node else {
             return;
@@ -416,7 +416,7 @@ impl<'a> Walk<'a> {
     }
 
     fn tick(&mut self, checked: bool) {
-        // In a loose list the box stands in the item's first paragraph.
+        // In a loose list the box is in the item's first paragraph.
         for node in self.stack.iter().rev().flatten() {
             if let Kind::Item { ticked, .. } = &mut self.nodes[*node].kind {
                 *ticked = Some(checked);

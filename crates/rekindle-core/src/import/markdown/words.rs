@@ -1,15 +1,15 @@
-//! The words that documents are read by, in one place: what a heading or label is called when it is about tasks, groups of
+//! The words by which documents are read, in one place: the names of headings and labels that are about tasks, groups of
 //! tasks, checks, order, or none of these. Structure decides first; these tables only settle what structure leaves open.
-//! Entries are parted by commas, in small letters, as [`plain`] gives them.
+//! Entries are separated by commas, in lower case, as [`plain`] returns them.
 
 /// What a marked heading or item is, by the word before its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rank {
-    /// `Phase 1`: tasks stand in it; one itself only if nothing does.
+    /// `Phase 1`: it contains tasks; it is a task itself only if it contains none.
     Group,
     /// `Task 1`.
     Task,
-    /// `Step 1`: a task unless it stands in one.
+    /// `Step 1`: a task unless it is inside one.
     Step,
     /// `US-001`, `T3`.
     Id,
@@ -17,31 +17,31 @@ pub(super) enum Rank {
     Number,
 }
 
-/// What a label or a heading says about the task that it stands in.
+/// What a label or a heading says about the task that contains it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum About {
     After,
-    /// How to tell that it is done.
+    /// How to verify that it is complete.
     Checks,
     Status,
-    /// Whether it may go beside others.
+    /// Whether it may run in parallel with others.
     Parallel,
-    /// Anything else that belongs to a task and is none.
+    /// Anything else that belongs to a task and is not a task.
     Detail,
 }
 
 /// What a heading without a number is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Topic {
-    /// What stands below it are tasks.
+    /// What is below it are tasks.
     Tasks,
-    /// Requirements and stories: tasks only where nothing else is.
+    /// Requirements and stories: tasks only if there is nothing else.
     Wishes,
-    /// Part of a task, or of the whole if it stands in none.
+    /// Part of a task, or of the whole document if it is inside none.
     About(About),
     /// Nothing below it is a task.
     Context,
-    /// Not known by its words.
+    /// Unknown from its words.
     Open,
 }
 
@@ -53,7 +53,7 @@ const TASKS: &str = "task, story, user story, ticket, issue, item, feature, requ
 
 const STEPS: &str = "step, subtask, sub-task, schritt, étape, paso, passo, stap";
 
-/// Words before a number that count something else.
+/// Words before a number that do not number tasks.
 const NO_MARKS: &str = "option, version, appendix, table, figure, risk, question, decision, goal, alternative, example, note, \
     annex, layer, level, tier, scenario, case, persona, assumption, constraint, finding, q, rfc, adr, v, test, criterion, rule, \
     principle, hypothesis, idea, problem, meeting, year, chapter, slide, line, page";
@@ -100,7 +100,7 @@ const CONTEXT: &str = "overview, summary, executive summary, tl dr, tldr, goal, 
     preguntas abiertas, notas, anhang, annexe, anexo, costs, cost, communication, communication plan, approach, strategy, philosophy, \
     key decisions, dependencies between tasks, progress notes, journal, diary, ressources, scope cuts, format, parallel example, parallel examples";
 
-/// Words anywhere in a heading by which what stands below is said to be left out.
+/// Words anywhere in a heading that mean that what is below is left out.
 const LEFT_OUT: &str = "not, never, no, non, maybe, future, ideas, against, deferred, excluded, rejected, parked, postponed, won't, \
     wont, dropped, cancelled, someday, don't, dont, appendix, wishlist, nicht, hors, fuera, kein, keine, pas, non-goals, ideen, idées";
 
@@ -110,7 +110,7 @@ const AFTER: &str = "depends on, depend on, depends, dependencies, dependency, d
     abhängig von, abhängigkeiten, abhängigkeit, voraussetzung, voraussetzungen, nach, dépend de, dépendances, dépendance, après, prérequis, \
     depende de, dependencias, después de, requiere, dependências, depois de, hangt af van, blocked-by, depends-on";
 
-/// Labels of how to tell that something is done.
+/// Labels of how to verify that something is complete.
 const CHECKS: &str = "verification, verify, verified by, verify with, verify by, how to verify, acceptance, acceptance criteria, \
     acceptance criterion, acceptance test, acceptance tests, acceptance checks, accept, ac, success criteria, exit criteria, completion criteria, \
     definition of done, dod, done when, done if, complete when, finished when, test, tests, testing, test command, test plan, how to test, tested by, test with, check, checks, \
@@ -129,18 +129,18 @@ const DETAILS: &str = "files, files to create, files to modify, files to change,
     examples, hints, hint, note, tip, caution, commit, deliverable, technical details, edge cases, size, complexity, effort, subtasks, \
     test data, reference, type, labels, requirements covered, story points, points, area, component";
 
-/// What stands where something is done.
+/// Words for something that is done.
 const DONE: &str = "done, complete, completed, finished, shipped, merged, closed, yes, ✅, ☑, ✔, ✓, x, [x], 100%, resolved, implemented, \
     fixed, fertig, erledigt, fait, terminé, hecho, terminado, listo, feito, klaar";
 
-/// What stands where something is not done yet.
+/// Words for something that is not done yet.
 const OPEN: &str = "open, todo, to do, in progress, wip, pending, blocked, not started, planned, ongoing, started, offen, in arbeit, en cours";
 
-/// Marks in brackets that say that something may go beside others.
+/// Marks in brackets that mean that something may run in parallel with others.
 const BESIDE: &str = "[p], p, parallel, in parallel, independent, independently, concurrently, any order, no particular order, parallelizable, \
     can be done in parallel, can run in parallel, can be parallel, parallel ok, ∥";
 
-/// Sentences that say so.
+/// Sentences that mean the same.
 const BESIDE_SENTENCES: &str = "in parallel, independent of each other, independent of one another, in any order, independently, concurrently, \
     order does not matter, order doesn't matter, no particular order, are independent, side by side, at the same time, the order is free, parallelised, parallelized, \
     any order is fine, simultaneously";
@@ -168,7 +168,7 @@ pub(super) fn rank(word: &str) -> Option<Rank> {
     }
 }
 
-/// Whether a word that is in no table may count tasks if several headings begin with it and a number.
+/// Whether a word that is in no table may number tasks if several headings start with it and a number.
 pub(super) fn may_count(word: &str) -> bool {
     let word = word.to_lowercase();
     !has(NO_MARKS, &word) && !has(LEFT_OUT, &word) && !is_order(&word)
@@ -179,7 +179,7 @@ pub(super) fn is_id_prefix(letters: &str) -> bool {
     has(ID_LETTERS, &letters.to_lowercase())
 }
 
-/// The rank that the letters of an id give; none if they mark no task.
+/// The rank that the letters of an id give; `None` if they mark no task.
 pub(super) fn id_rank(letters: &str) -> Option<Rank> {
     let letters = letters.to_lowercase();
     match () {
@@ -195,7 +195,7 @@ pub(super) fn whole_topic(text: &str) -> Topic {
     if plain.is_empty() {
         return Topic::Open;
     }
-    // A question heads what is to be known, not what is to be done.
+    // A question introduces what is to be known, not what is to be done.
     if text.trim_end().ends_with('?') {
         return Topic::Context;
     }
@@ -218,7 +218,7 @@ pub(super) fn whole_topic(text: &str) -> Topic {
     }
 }
 
-/// Whether a heading says that what stands below it is left out.
+/// Whether a heading says that what is below it is left out.
 pub(super) fn is_left_out(text: &str) -> bool {
     plain(text).split(' ').any(|word| has(LEFT_OUT, word)) || plain(text).starts_with("out of")
 }
@@ -274,14 +274,14 @@ pub(super) fn is_order(text: &str) -> bool {
     crate::plan::looks_like_order(text)
 }
 
-/// Whether a mark in brackets, or a value, says that something goes beside others.
+/// Whether a mark in brackets, or a value, says that something may run in parallel with others.
 pub(super) fn is_parallel(text: &str) -> bool {
     let text = text.trim().to_lowercase();
     let bare = text.trim_matches(['(', ')', '.', '*', ' ']);
     any(BESIDE, |word| word == bare || word.len() > 1 && bare.starts_with(&format!("{word} ")))
 }
 
-/// Whether a sentence says that things go beside each other.
+/// Whether a sentence says that things may run in parallel.
 pub(super) fn says_parallel(text: &str) -> bool {
     let text = text.to_lowercase();
     any(BESIDE_SENTENCES, |phrase| text.contains(phrase)) && !any(IN_ORDER_SENTENCES, |phrase| text.contains(phrase))
@@ -300,7 +300,8 @@ pub(super) fn is_open(text: &str) -> bool {
     has(OPEN, text.trim())
 }
 
-/// Words as they are compared: small, without marks and brackets round them, one blank between, small words left out.
+/// Words in the form for comparison: lower case, without marks and brackets around them, separated by one blank, without
+/// small words.
 pub(super) fn plain(text: &str) -> String {
     let text = text.split('(').next().unwrap_or(text).to_lowercase();
     let kept = |c: char| c.is_alphanumeric() || matches!(c, '-' | '\'' | '’');

@@ -1,6 +1,6 @@
-//! What the bridge's lines mean: the protocol's updates as they came, the ends of turns, and what went wrong.
+//! What the bridge's lines mean: the protocol's updates as received, the ends of turns, and errors.
 //!
-//! Messages come in pieces and are put together here. A call is shown when its input is known or it runs; some agents tell
+//! Messages arrive in chunks and are joined here. A call is shown when its input is known or it runs; some agents report
 //! only its end.
 
 use std::collections::VecDeque;
@@ -10,28 +10,28 @@ use serde_json::Value;
 
 use super::super::{LineSource, Reader, fields};
 
-/// Calls under way at once and remembered; parallel calls are few.
+/// Calls in progress that are remembered; parallel calls are few.
 const OPEN_CALLS: usize = 64;
 
 /// Longest message that is put together: a report, not a book.
 const MESSAGE_MAX_BYTES: usize = 256 * 1024;
 
-/// How one of the adapters of the protocol marks a compaction: as a call of this kind and title.
+/// How one of the protocol's adapters marks a compaction: as a call of this kind and title.
 const COMPACTION: (&str, &str) = ("think", "Compact conversation");
 
 #[derive(Default)]
 pub struct Lines {
     message: String,
     message_id: Option<String>,
-    /// The final messages of turns that another prompt followed: the next end tells them too.
+    /// The final messages of turns that were followed by another prompt; the next end includes them.
     carried: String,
     open: VecDeque<OpenCall>,
     usage: Usage,
-    /// The session was started by another attempt: what it cost in all is not this one's.
+    /// The session was started by another attempt, so its total cost is not this attempt's.
     loaded: bool,
 }
 
-/// A call, as far as it has been told.
+/// A call, as far as it has been reported.
 #[derive(Clone, Debug, Default)]
 struct OpenCall {
     id: String,
@@ -68,7 +68,7 @@ impl Reader for Lines {
         }
     }
 
-    /// An agent that was ended in the middle of a message has said what it said.
+    /// If an agent ended in the middle of a message, the part so far counts as said.
     fn end(&mut self, _code: Option<i32>) -> Vec<Activity> {
         self.said()
     }
@@ -104,7 +104,7 @@ impl Lines {
         activities
     }
 
-    /// The message so far is whole.
+    /// Ends the current message.
     fn said(&mut self) -> Vec<Activity> {
         let text = std::mem::take(&mut self.message);
         self.message_id = None;
@@ -152,7 +152,7 @@ impl Lines {
 
     fn measured(&mut self, update: &Value) -> Vec<Activity> {
         let mut activities = Vec::new();
-        // A turn that came to nothing is told with nothing used; the context is as it was.
+        // A turn that came to nothing reports zero usage; the context is unchanged.
         if let Some(used) = fields::number(update, "used").filter(|used| *used > 0) {
             activities.push(Activity::Context { used, window: fields::number(update, "size") });
         }
@@ -193,7 +193,7 @@ impl Lines {
         activities
     }
 
-    /// What a turn has used, where it is told: by the protocol's own fields, or by those that came before them.
+    /// Adds what a turn has used, if reported: in the protocol's own fields, or in the ones that preceded them.
     fn add(&mut self, value: &Value) -> bool {
         let (usage, quota) = (&value["usage"], &value["meta"]["quota"]["token_count"]);
         let told = |name: &str, before: &str| fields::number(usage, name).or_else(|| fields::number(quota, before));
@@ -246,7 +246,7 @@ impl OpenCall {
         }
     }
 
-    /// Whether it can be shown before it runs: a command that is not told yet makes a call look like any other.
+    /// Whether it can be shown before it runs; without its command, a call would look like any other.
     fn input_is_told(&self) -> bool {
         let is_command = self.kind != "execute" || !self.input.starts_with('{');
         is_command && !self.input.is_empty()
@@ -256,13 +256,13 @@ impl OpenCall {
         let plain = self.kind.is_empty() || self.kind == "other";
         let (tool, rest) = if plain { (&self.title, "") } else { (&self.kind, self.title.as_str()) };
         let input = if self.input.is_empty() { rest.to_owned() } else { self.input.clone() };
-        // What cannot be told may well act: an agent that works must not be taken for one who is not.
+        // A call of unknown effect may change something: an agent that works must not be mistaken for one that does not.
         let acts = !matches!(self.kind.as_str(), "read" | "search" | "fetch" | "think" | "switch_mode");
         Call { id: self.id.clone(), tool: tool.clone(), input, acts }
     }
 }
 
-/// What came back from a call: its contents in words, else its raw output.
+/// The result of a call: its text contents, else its raw output.
 fn output(update: &Value) -> String {
     let words: Vec<&str> =
         fields::list(update, "content").iter().filter_map(|part| fields::text(&part["content"], "text")).collect();
@@ -275,11 +275,11 @@ fn output(update: &Value) -> String {
     }
 }
 
-/// The sort of an error, by its code and the fields of its data; never by its words.
+/// The class of an error, by its code and the fields of its data; never by its text.
 fn class(error: &Value) -> Problem {
     let data = &error["data"];
     let status = ["statusCode", "status", "httpStatus"].iter().find_map(|name| fields::number(data, name));
-    // One program answers with the status that it got itself.
+    // One program answers with the HTTP status that it received itself.
     let code = error["code"].as_i64().unwrap_or(0);
     let status = status.or_else(|| u64::try_from(code).ok());
     match (code, status) {

@@ -1,5 +1,5 @@
-//! An interactive session of Claude Code that is guarded: what its hooks and its transcript mean. What its tools mean is in
-//! `tools`, what a prompt is in `prompt`, its transcript in `transcript`.
+//! A guarded interactive session of Claude Code: what its hooks and its transcript mean. What its tools mean is in `tools`,
+//! what a prompt is in `prompt`, its transcript in `transcript`.
 
 mod prompt;
 #[cfg(test)]
@@ -17,7 +17,7 @@ use super::super::guard_adapter::{GuardAdapter, Heard, Moment, Transcript};
 use super::super::hook_events::{self, Dialect};
 use super::Claude;
 
-/// Tasks of a list that are read: the program numbers them, and a list of more is nobody's.
+/// Tasks of a list that are read: the program numbers them, and nobody has a longer list.
 const MAX_TASKS: usize = 200;
 
 /// Longest file of a task that is read: a title and a description.
@@ -25,8 +25,8 @@ const TASK_MAX_BYTES: u64 = 64 << 10;
 
 const DIALECT: Dialect = Dialect { tool: tools::facts, prompt: prompt::facts, ends_batch: tools::ends_batch };
 
-/// What hooks add is set aside in a file, but for its first two kilobytes, when it is longer than 10,000 characters; 9,600 were seen
-/// to arrive.
+/// If a hook's output is longer than 10,000 characters, the program moves all but its first two kilobytes to a file; 9,600
+/// were seen to arrive.
 const ROOM_BYTES: usize = 9_500;
 
 impl GuardAdapter for Claude {
@@ -35,7 +35,7 @@ impl GuardAdapter for Claude {
         let dir = set(var, "CLAUDE_PROJECT_DIR").unwrap_or_else(|| cwd.to_owned());
         let mut heard = hook_events::read(asked, PathBuf::from(dir), &DIALECT)?;
         if heard.helper.is_none() && matches!(heard.moment, Moment::Batch | Moment::Begins(_)) {
-            // Teammates change tasks in processes of their own, whose hooks are not this session's.
+            // Teammates change tasks in processes of their own, and this session does not receive their hooks.
             heard.facts.extend(tasks(&heard.session, var));
         }
         Some(heard)
@@ -99,7 +99,7 @@ fn set(var: &dyn Fn(&str) -> Option<String>, name: &str) -> Option<String> {
     var(name).filter(|value| !value.is_empty())
 }
 
-/// Whether it names one directory and no other place.
+/// Whether it is the name of a single directory and cannot point elsewhere.
 fn is_name(text: &str) -> bool {
     !text.is_empty() && !text.contains('/') && text != "." && text != ".."
 }

@@ -1,6 +1,6 @@
-//! What a resumed session will hold, seen by resuming transcripts that were cut after every line: a call whose result is in the
-//! transcript is there; one without a result is dropped without a word, also from among several of one answer. A result is
-//! printed up to 300 ms before it is in the transcript.
+//! What a resumed session will contain, determined by resuming transcripts that were cut after every line: a call whose
+//! result is in the transcript is kept; one without a result is dropped silently, even from among several calls of one
+//! answer. A result is printed up to 300 ms before it is in the transcript.
 
 use rekindle_core::activity::History;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Where Claude Code's hooks are configured, at which moments it calls rekindle, and what switches hooks off.
+//! Where Claude Code's hooks are configured, at which events it calls rekindle, and what disables hooks.
 
 use std::path::{Path, PathBuf};
 
@@ -7,23 +7,23 @@ use serde_json::{Map, Value};
 use super::super::hook_installer::{Entry, Event, Form, Gauged, HookInstaller, Left, Places, Scope, settings};
 use super::Claude;
 
-/// Seconds for a hook that writes one record; it takes milliseconds, and a slow disk is no reason to lose it.
+/// Seconds for a hook that writes one record; it takes milliseconds, but a slow disk must not lose it.
 const RECORD_S: u64 = 10;
 
-/// Seconds for a hook that reads the session's records and puts the recovery text together.
+/// Seconds for a hook that reads the session's records and assembles the recovery text.
 const RECOVERY_S: u64 = 30;
 
-/// Seconds for the last hook of a session: whoever closes a program does not want to wait.
+/// Seconds for the last hook of a session: a person who closes a program does not want to wait.
 const END_S: u64 = 3;
 
-/// Tools that start somebody or ask somebody: what is known before they end survives a crash meanwhile.
+/// Tools that start a helper or ask a person: what is recorded before they end survives a crash in between.
 const BEGINS: &str = "Agent|Task|AskUserQuestion";
 
-/// Tools with an outcome worth keeping. Reading and searching are not: the transcript has them.
+/// Tools with an outcome worth keeping. Reading and searching are not among them: the transcript has those.
 const MATTERS: &str = "Write|Edit|MultiEdit|NotebookEdit|Bash|PowerShell|Agent|Task|TaskCreate|TaskUpdate|TaskList|TaskStop|\
     KillShell|TodoWrite|AskUserQuestion|ExitPlanMode|SendMessage|TeamCreate|TeamDelete";
 
-/// The moments.
+/// The hook events.
 const EVENTS: &[Event] = &[
     Event::every("SessionStart", RECOVERY_S),
     Event::every("UserPromptSubmit", RECOVERY_S),
@@ -111,7 +111,7 @@ impl HookInstaller for Claude {
     }
 }
 
-/// Settings of whoever manages the machine, the weakest first.
+/// Settings of the machine's administrator, lowest precedence first.
 fn managed(places: &Places<'_>) -> Vec<(PathBuf, Map<String, Value>)> {
     let dir = places.system.join("claude-code");
     let mut files = vec![dir.join("managed-settings.json")];
@@ -126,12 +126,12 @@ fn managed(places: &Places<'_>) -> Vec<(PathBuf, Map<String, Value>)> {
     files.into_iter().filter_map(|file| Some((file.clone(), settings(&file)?))).collect()
 }
 
-/// Whether a managed key takes hooks away: a truth value, or a list of what is restricted.
+/// Whether a managed key disables hooks: a boolean, or a list of what is restricted.
 fn restricts(value: &Value) -> bool {
     value.as_bool().unwrap_or_else(|| value.as_array().is_some_and(|list| list.iter().any(|one| one == "hooks")))
 }
 
-/// A whole percentage of a number that may have a fraction.
+/// A percentage rounded down to a whole number.
 fn percent(value: &Value) -> Option<u8> {
     let number = value.as_f64().filter(|number| number.is_finite())?.clamp(0.0, 100.0).floor();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 100")]

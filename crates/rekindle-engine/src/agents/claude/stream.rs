@@ -1,8 +1,8 @@
-//! What Claude Code's lines mean. Everything is told in its output; its transcript and its standard error add nothing.
+//! What Claude Code's lines mean. Its output reports everything; its transcript and its standard error add nothing.
 //!
-//! Facts that are easily got wrong: one answer of the model is many lines with one message id; its usage on those lines is that
-//! of its beginning; `subtype` says "success" of failed requests too; a run may give more than one result. Lines of
-//! sub-agents count for what was used and for nothing else.
+//! Facts that are easy to get wrong: one answer of the model is many lines with one message id; the usage on those lines is
+//! that of the answer's start; `subtype` says "success" for failed requests too; a run may return more than one result.
+//! Lines of sub-agents count only for what was used.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -12,17 +12,17 @@ use serde_json::Value;
 
 use super::super::{LineSource, Reader, fields};
 
-/// Answers that are remembered so that their next lines are known; lines of one answer are close together, and sub-agents that
-/// run at once are few.
+/// Answers that are remembered so that their later lines are recognised; lines of one answer are close together, and few
+/// sub-agents run at once.
 const RECENT_MESSAGES: usize = 128;
 
-/// Models whose room was told; one program seldom uses more than two.
+/// Models whose context window was reported; one program seldom uses more than two.
 const MAX_MODELS: usize = 16;
 
-/// The room of the models of this program where nothing else is said.
+/// The context window of this program's models unless reported otherwise.
 const USUAL_WINDOW: u64 = 200_000;
 
-/// The room of the models whose name ends in `[1m]`.
+/// The context window of the models whose name ends in `[1m]`.
 const LARGE_WINDOW: u64 = 1_000_000;
 
 /// Tools that only read or only note; every other tool may change something.
@@ -46,30 +46,30 @@ const READING: [&str; 17] = [
     "ReportFindings",
 ];
 
-/// How its lines call an agent that it has started.
+/// The type that its lines give to an agent that it has started.
 const AGENT_TASK: &str = "local_agent";
 
-/// Agents running at once that are remembered; a program allows fewer.
+/// Running agents that are remembered; a program allows fewer.
 const MAX_AGENTS: usize = 128;
 
-/// The name that rekindle's own tools begin with: reporting is no work on the files.
+/// The prefix of rekindle's own tools: reporting is not work on the files.
 const OWN_TOOLS: &str = "mcp__rekindle__";
 
 #[derive(Default)]
 pub struct Stream {
     session: Option<(String, Option<String>)>,
     recent: VecDeque<String>,
-    /// What the last result said was used.
+    /// The usage reported by the last result.
     counted: Usage,
-    /// What the answers since then say was used.
+    /// The usage reported by the answers since then.
     since: Usage,
     windows: BTreeMap<String, u64>,
     context: Option<u64>,
-    /// A refused request said that the allowance is used up, and when it comes back.
+    /// A rejected request said that the allowance is used up, and when it resets.
     rejected: Option<Option<Time>>,
     /// The class of the last failed request.
     error: Option<String>,
-    /// Agents that it has started and that have not ended, by their task's id.
+    /// Agents that it has started and that have not ended, by task id.
     agents: BTreeSet<String>,
 }
 
@@ -104,7 +104,7 @@ impl Stream {
         }
     }
 
-    /// It tries again by itself. After a used-up allowance that would be a wait for hours, which is rekindle's to make.
+    /// The program retries on its own. After a used-up allowance it would wait for hours, but that wait is rekindle's job.
     fn retry(&self, value: &Value) -> Vec<Activity> {
         let mut activities = vec![retry(value)];
         if let Some(resets_at) = self.rejected.filter(|_| fields::number(value, "error_status") == Some(429)) {
@@ -114,15 +114,17 @@ impl Stream {
         activities
     }
 
-    /// An agent of its own begins or ends. Commands in the background are left out: a server that runs on is no work to wait for.
+    /// An agent of its own starts or ends. Background commands are ignored: a server that keeps running is not work to wait
+    /// for.
     fn task(&mut self, value: &Value) -> Vec<Activity> {
         let Some(id) = fields::text(value, "task_id") else { return vec![Activity::Heartbeat] };
         let is_agent = fields::text(value, "task_type") == Some(AGENT_TASK);
         let changed = match fields::text(value, "subtype") {
             Some("task_started") if is_agent && self.agents.len() < MAX_AGENTS => self.agents.insert(id.to_owned()),
-            // Its notification, not its own end: that is what the next turn begins with, and the last one's result may come between.
+            // The agent is removed at its notification, not at its end: the next turn starts with the notification, and the
+            // previous turn's result may come in between.
             Some("task_notification") => self.agents.remove(id),
-            // One that its session has ended is not told of again.
+            // An agent that its session stopped is not reported again.
             Some("task_updated") if matches!(fields::text(&value["patch"], "status"), Some("killed" | "stopped")) => {
                 self.agents.remove(id)
             }
@@ -134,7 +136,7 @@ impl Stream {
         vec![Activity::Background { open: u32::try_from(self.agents.len()).unwrap_or(u32::MAX) }]
     }
 
-    /// Every turn begins with the same words again; only what has changed is told.
+    /// Every turn starts with the same lines; only changes are reported.
     fn session(&mut self, value: &Value, model: Option<&str>) -> Vec<Activity> {
         let Some(id) = fields::text(value, "session_id") else { return Vec::new() };
         let session = (id.to_owned(), model.map(str::to_owned));
@@ -159,7 +161,7 @@ impl Stream {
         let message = &value["message"];
         let main = main_thread(value);
         let failed = fields::text(value, "error");
-        // The program's own words in the place of an answer.
+        // The program's own message in place of an answer.
         if failed.is_some() || fields::text(message, "model") == Some("<synthetic>") {
             if main && failed.is_some() {
                 self.error = failed.map(str::to_owned);
@@ -220,7 +222,7 @@ impl Stream {
         }
     }
 
-    /// The room of the session's model: as a result has told it, else by its name.
+    /// The context window of the session's model: as a result reported it, else by its name.
     fn window(&self) -> Option<u64> {
         let model = self.session.as_ref()?.1.as_deref()?;
         let by_name = || match model {
@@ -254,7 +256,7 @@ impl Stream {
         activities
     }
 
-    /// A result tells what the whole process has used so far, sub-agents and compactions among it.
+    /// A result reports what the whole process has used so far, including sub-agents and compactions.
     fn totals(&mut self, value: &Value) -> Vec<Activity> {
         let Some(models) = value["modelUsage"].as_object().filter(|models| !models.is_empty()) else {
             return Vec::new();
@@ -291,7 +293,7 @@ impl Stream {
         match fields::text(value, "terminal_reason") {
             Some("blocking_limit" | "prompt_too_long") => return Some(Problem::ContextFull),
             Some("rapid_refill_breaker") => return Some(Problem::CompactionLoop),
-            // Someone has stopped it: that is no failure of its own.
+            // It was stopped from outside, which is not a failure of its own.
             Some("aborted_tools" | "aborted_streaming") => return None,
             _ => {}
         }
@@ -306,7 +308,7 @@ impl Stream {
     }
 }
 
-/// The class of a failed request, by the program's own name for it and the answer's status.
+/// The class of a failed request, by the program's own name for it and the response status.
 fn class(error: Option<&str>, status: Option<u64>) -> Problem {
     match (error, status) {
         (Some("authentication_failed" | "billing_error"), _) | (_, Some(401 | 403)) => Problem::Auth,
@@ -348,7 +350,7 @@ fn retry(value: &Value) -> Activity {
     Activity::Retrying { problem: Some(class(error, status)), text }
 }
 
-/// The results of tools; everything else in the user's place is what rekindle or the program itself has said.
+/// The results of tools; everything else with the user role was said by rekindle or the program itself.
 fn user(value: &Value) -> Vec<Activity> {
     if !main_thread(value) {
         return vec![Activity::Heartbeat];
@@ -379,8 +381,8 @@ fn block(block: &Value) -> Option<Activity> {
     }
 }
 
-/// What a tool was called with, the telling part first. A command's description is left out: it changes from one call of the
-/// same command to the next.
+/// A tool's input, the most telling part first. A command's description is left out: it changes from one call of the same
+/// command to the next.
 pub(super) fn input(input: &Value) -> String {
     if let Some(command) = fields::text(input, "command") {
         return command.to_owned();

@@ -1,5 +1,5 @@
-//! An interactive session of Codex that is guarded: what its hooks and its transcript mean. What its tools mean is in `tools`,
-//! its transcript in `transcript`.
+//! A guarded interactive session of Codex: what its hooks and its transcript mean. What its tools mean is in `tools`, its
+//! transcript in `transcript`.
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,8 @@
-//! What a resumed session will hold, seen by resuming rollouts that were cut after every line: a call is recorded before it runs
-//! and stays; one without an output is answered with "aborted", also one that has finished.
+//! What a resumed session will contain, determined by resuming rollouts that were cut after every line: a call is recorded
+//! before it runs and stays; one without an output is answered with "aborted", even if it had finished.
 //!
-//! Output and rollout name a call by different ids, and tell parallel calls in different orders: commands are matched by their
-//! words.
+//! Output and rollout use different ids for a call, and list parallel calls in different orders, so commands are matched by
+//! their text.
 
 use std::collections::BTreeSet;
 
@@ -12,13 +12,13 @@ use serde_json::Value;
 use crate::agents::fields;
 use crate::agents::history::{Calls, Record};
 
-/// What an output says of a command that has not ended: it is no result.
+/// What an output says about a command that has not ended: it is not a result.
 const STILL_RUNS: &str = "Process running with session ID";
 
-/// Stands where the middle of a long input was left out.
+/// Marks where the middle of a long input was left out.
 const FOLDED: &str = "bytes folded …";
 
-/// Letters of a long command's beginning that tell it from others.
+/// Leading letters of a long command that distinguish it from others.
 const HEAD_CHARS: usize = 40;
 
 /// Reads an attempt's part of a rollout.
@@ -44,12 +44,12 @@ pub fn history(record: &Record<'_>) -> History {
     History::Read { held: matched(calls.into_held(), record.ledger), prompted, whole: record.whole }
 }
 
-/// The calls under the ids of the stream, where it tells of them.
+/// The calls with the stream's ids, where the stream reports them.
 fn matched(mut held: Vec<Held>, ledger: &Ledger) -> Vec<Held> {
     let mut taken = BTreeSet::new();
     for call in &mut held {
         let free = |at: &usize| !taken.contains(at);
-        // The very words first: a short command may be the end of a longer one.
+        // Exact matches first: a short command may be the end of a longer one.
         let equal = |(at, entry): &(usize, &Entry)| free(at) && command(&entry.call.input) == letters(&call.input);
         let same = |(at, entry): &(usize, &Entry)| free(at) && same(&entry.call.input, &call.input);
         let entries = || ledger.entries().enumerate();
@@ -58,7 +58,7 @@ fn matched(mut held: Vec<Held>, ledger: &Ledger) -> Vec<Held> {
             call.id.clone_from(&entry.call.id);
         }
     }
-    // Other tools are told in other words than they are called with. Their results are recorded at once.
+    // The stream describes other tools differently from how they are called. Their results are recorded at once.
     let others = ledger.entries().enumerate().filter(|(at, entry)| !taken.contains(at) && entry.outcome.is_some());
     let others = others.filter(|(_, entry)| entry.call.tool != super::stream::SHELL);
     held.extend(others.map(|(_, entry)| Held {
@@ -70,7 +70,7 @@ fn matched(mut held: Vec<Held>, ledger: &Ledger) -> Vec<Held> {
     held
 }
 
-/// What a call was given: the command itself, or its arguments as they are.
+/// A call's input: the command itself, or its arguments as they are.
 fn input(payload: &Value) -> String {
     let arguments = fields::text(payload, "arguments").or_else(|| fields::text(payload, "input")).unwrap_or_default();
     let parsed: Value = serde_json::from_str(arguments).unwrap_or_default();
@@ -82,7 +82,7 @@ fn input(payload: &Value) -> String {
         .unwrap_or_else(|| arguments.to_owned())
 }
 
-/// Whether the stream's words are those of this call: the stream quotes a command and puts its shell before it.
+/// Whether the stream's text describes this call: the stream quotes a command and puts its shell before it.
 fn same(told: &str, input: &str) -> bool {
     let input = letters(input.split(FOLDED).last().unwrap_or(input));
     match told.split_once(FOLDED) {
@@ -95,7 +95,7 @@ fn same(told: &str, input: &str) -> bool {
     }
 }
 
-/// The command behind the shell that the stream puts before it (`/bin/bash -lc 'ls'`), in letters.
+/// The command after the shell that the stream puts before it (`/bin/bash -lc 'ls'`), reduced to letters and digits.
 fn command(told: &str) -> String {
     letters(told.split_once(" -lc ").map_or(told, |(_, command)| command))
 }

@@ -1,7 +1,7 @@
-//! The hook that tells the agent again where it stands after a compaction, and the trust in it.
+//! The hook that gives the agent its notice after a compaction, and the trust in that hook.
 //!
-//! The program runs a hook only when its hash is recorded as trusted, under a key made of the place it was configured at and
-//! its position there. Both are known for what is given on the command line.
+//! The program runs a hook only if its hash is recorded as trusted, under a key made of the place where it was configured
+//! and its position there. Both are known for what is passed on the command line.
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -11,17 +11,17 @@ use super::super::quote;
 /// Seconds the hook may take: it reads one file and asks the coordinator.
 const TIMEOUT_S: u64 = 30;
 
-/// Seconds that the program gives a hook whose entry names none; they are part of its hash.
+/// Seconds that the program gives a hook whose entry sets no timeout; they are part of its hash.
 const DEFAULT_TIMEOUT_S: u64 = 600;
 
-/// The key of the first hook for the start of a session among those given on the command line.
+/// The key of the first session-start hook among those passed on the command line.
 const KEY: &str = "/<session-flags>/config.toml:session_start:0:0";
 
 /// The settings that add the hook and the trust in it.
 pub fn settings(command: &[String]) -> [String; 2] {
     let command = quote::shell(command);
     let toml = quote::toml(&command);
-    // Without the limit of zero a longer context is put into a file, and the model sees only its beginning.
+    // Without the limit of zero, a longer context is moved to a file, and the model sees only its beginning.
     let hook = format!("{{type=\"command\",command={toml},timeout={TIMEOUT_S},additionalContextLimit=0}}");
     [
         format!("hooks.SessionStart=[{{matcher=\"compact\",hooks=[{hook}]}}]"),
@@ -50,7 +50,7 @@ pub(super) fn hash_of(event: &str, matcher: Option<&str>, handler: &Value) -> St
     format!("sha256:{hex}")
 }
 
-/// JSON with its keys in order, whatever order this build's maps keep.
+/// JSON with sorted keys, whatever order this build's maps keep.
 fn sorted(value: &Value) -> String {
     match value {
         Value::Object(map) => {
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn the_hash_is_the_programs_own() {
-        // Written down from an independent computation that version 0.166.0 was seen to run a hook by.
+        // Recorded from an independent computation with which version 0.166.0 was seen to run a hook.
         assert_eq!(
             hash("'/opt/rekindle' '__context'"),
             "sha256:5829cdeff3495e988af928e13c6fcf2fa9598fe060a3aae4c14f09f77c4a3f06"

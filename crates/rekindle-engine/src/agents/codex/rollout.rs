@@ -1,7 +1,7 @@
-//! The transcript of a session: where it lies, and what its lines mean.
+//! The transcript of a session: where it is, and what its lines mean.
 //!
-//! Only here are compactions, the context, what one attempt has used, and the class of a failure. Its totals are those of the
-//! whole thread; those of the turn are the attempt's own, because one process runs one turn.
+//! It is the only source for compactions, the context, what one attempt has used, and the class of a failure. Its totals are
+//! those of the whole thread; those of the turn are the attempt's own, because one process runs one turn.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,33 +12,33 @@ use serde_json::Value;
 
 use super::super::fields;
 
-/// Turns of one process that are kept apart; there is one, and none more than a few.
+/// Turns of one process that are kept apart; there is one, and never more than a few.
 const MAX_TURNS: usize = 64;
 
-/// Directories that are looked through for a session whose id does not tell its day.
+/// Directories that are searched for a session whose id does not contain its day.
 const MAX_DAYS: usize = 4_000;
 
 /// What is known of one attempt from its transcript.
 #[derive(Default)]
 pub struct Rollout {
-    /// Whether any line of it was seen: it will then also tell how a failed turn has failed.
+    /// Whether any of its lines was seen: it will then also report how a failed turn failed.
     pub seen: bool,
-    /// The model, once it is told.
+    /// The model, once it is reported.
     pub model: Option<String>,
-    /// The class of the failure that ended the turn, with its words.
+    /// The class of the failure that ended the turn, with its text.
     pub failure: Option<(Problem, String)>,
     pub failures: u32,
     turns: BTreeMap<String, Usage>,
     context: Option<(u64, Option<u64>)>,
     windows: Vec<(f64, Option<Time>)>,
-    /// The answer under way is the summary of a compaction.
+    /// The current answer is the summary of a compaction.
     summary: bool,
-    /// Of the two lines that tell a compaction, how many more of the first kind have come than of the second.
+    /// Two lines report each compaction: how many more of the first kind have come than of the second.
     unpaired: i64,
 }
 
 impl Rollout {
-    /// What the attempt has used, where the transcript has told.
+    /// What the attempt has used, if the transcript has reported it.
     pub fn used(&self) -> Option<Usage> {
         let add = |mut sum: Usage, turn: &Usage| {
             sum.input_tokens = sum.input_tokens.saturating_add(turn.input_tokens);
@@ -49,7 +49,7 @@ impl Rollout {
         (!self.turns.is_empty()).then(|| self.turns.values().fold(Usage::default(), add))
     }
 
-    /// When the limit is lifted: the last of the windows that are used up.
+    /// When the limit is lifted: the latest reset of the windows that are used up.
     pub fn resets_at(&self) -> Option<Time> {
         self.windows.iter().filter(|(used, _)| *used >= 100.0).filter_map(|(_, resets)| *resets).max()
     }
@@ -94,14 +94,14 @@ impl Rollout {
         }
     }
 
-    /// Two lines tell one compaction: the first that comes counts, its counterpart does not.
+    /// Two lines report one compaction: the first to arrive counts, its counterpart does not.
     fn compacted(&mut self, kind: i64) -> Vec<Activity> {
         let is_counterpart = self.unpaired.signum() == -kind;
         self.unpaired = self.unpaired.saturating_add(kind);
         if is_counterpart {
             return Vec::new();
         }
-        // Nobody can ask this program for a compaction while it runs.
+        // This program cannot be asked for a compaction while it runs.
         vec![Activity::Compacted { automatic: Some(true) }]
     }
 
@@ -143,7 +143,7 @@ impl Rollout {
     }
 }
 
-/// Tokens as they are counted here: those from a cache are among those sent.
+/// Tokens as counted by this program: cached tokens are included in the input tokens.
 pub fn usage(told: &Value) -> Usage {
     let count = |name| fields::number(told, name).unwrap_or(0);
     let cached = count("cached_input_tokens");
@@ -155,7 +155,7 @@ pub fn usage(told: &Value) -> Usage {
     }
 }
 
-/// The class of a failure: a name, or a name with the status of the answer.
+/// The class of a failure: a name, or a name with the response status.
 fn class(error: &Value) -> Problem {
     let info = &error["codex_error_info"];
     let (name, status) = match (info.as_str(), info.as_object().and_then(|map| map.iter().next())) {
@@ -178,7 +178,7 @@ fn class(error: &Value) -> Problem {
     }
 }
 
-/// An answer that the program does not know is handed on as it came: with a code of its own.
+/// A response that the program does not know is passed on unchanged, with its own code.
 fn raw_class(error: &Value) -> Problem {
     let body = fields::text(error, "message").and_then(|text| serde_json::from_str::<Value>(text).ok());
     let code = body.as_ref().and_then(|body| fields::text(&body["error"], "code"));
@@ -188,20 +188,20 @@ fn raw_class(error: &Value) -> Problem {
     }
 }
 
-/// The file of a session, which lies under the local day of its beginning.
+/// The file of a session; it is in the directory of the local day on which the session started.
 pub fn find(sessions: &Path, id: &str) -> Option<PathBuf> {
     if id.is_empty() || id.contains('/') {
         return None;
     }
     let ending = format!("-{id}.jsonl");
     match day_of(id) {
-        // The day is counted where the user is: up to a day before or after.
+        // The directory's day is in the user's time zone: up to a day earlier or later.
         Some(day) => [day, day - 1, day + 1].into_iter().find_map(|day| in_day(&day_dir(sessions, day), &ending)),
         None => day_dirs(sessions).into_iter().find_map(|dir| in_day(&dir, &ending)),
     }
 }
 
-/// The day since 1970 that an id was made on: ids of this kind begin with the time in milliseconds.
+/// The day, counted since 1970, on which an id was made: ids of this kind start with the time in milliseconds.
 fn day_of(id: &str) -> Option<i64> {
     let digits: String = id.chars().filter(|char| *char != '-').collect();
     if digits.len() != 32 || digits.as_bytes()[12] != b'7' {

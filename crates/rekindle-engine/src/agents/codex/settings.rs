@@ -1,5 +1,5 @@
-//! Where Codex's hooks are configured, at which moments it calls rekindle, and what keeps hooks from running: above all that
-//! nobody has trusted them, which the program itself never says.
+//! Where Codex's hooks are configured, at which events it calls rekindle, and what keeps hooks from running: above all
+//! missing trust, which the program itself never reports.
 
 use std::path::{Path, PathBuf};
 
@@ -9,16 +9,17 @@ use toml::{Table, Value as Toml};
 use super::super::hook_installer::{Entry, Event, Form, HookInstaller, Places, Scope, read};
 use super::{Codex, hook};
 
-/// Seconds for a hook that writes one record; it takes milliseconds, and a slow disk is no reason to lose it.
+/// Seconds for a hook that writes one record; it takes milliseconds, but a slow disk must not lose it.
 const RECORD_S: u64 = 10;
 
-/// Seconds for a hook that reads the session's records and puts the recovery text together.
+/// Seconds for a hook that reads the session's records and assembles the recovery text.
 const RECOVERY_S: u64 = 30;
 
-/// Seconds for the last hook of a session: the program gives it no more, and takes what it gives into the hook's hash.
+/// Seconds for the last hook of a session: the program allows no more, and includes the value that it allows in the hook's
+/// hash.
 const END_S: u64 = 3;
 
-/// The moments. All tools are told of: their names differ from version to version.
+/// The hook events. All tools are reported, because their names differ from version to version.
 const EVENTS: &[Event] = &[
     Event::every(BEGINS, RECOVERY_S),
     Event::every("UserPromptSubmit", RECOVERY_S),
@@ -32,11 +33,11 @@ const EVENTS: &[Event] = &[
     Event::every("SessionEnd", END_S),
 ];
 
-/// Tools that start somebody or ask somebody: what is known before they end survives a crash meanwhile. The name of a group may
-/// stand before them.
+/// Tools that start a helper or ask a person: what is recorded before they end survives a crash in between. A group's name
+/// may precede theirs.
 const PRE: Event = Event { name: "PreToolUse", matcher: Some(".*(spawn_agent|request_user_input)"), timeout: RECORD_S };
 
-/// The moments at which something may be put into the context.
+/// The event at which text may be put into the context.
 const BEGINS: &str = "SessionStart";
 
 impl HookInstaller for Codex {
@@ -59,7 +60,7 @@ impl HookInstaller for Codex {
         let mut fields =
             vec![("type", "command".into()), ("command", command.into()), ("timeout", event.timeout.into())];
         if [BEGINS, "UserPromptSubmit"].contains(&event.name) {
-            // Without the limit of zero a longer text is put into a file, and the model sees only its beginning.
+            // Without the limit of zero, a longer text is moved to a file, and the model sees only its beginning.
             fields.push(("additionalContextLimit", 0.into()));
         }
         fields
@@ -97,7 +98,7 @@ fn home(places: &Places<'_>) -> Option<PathBuf> {
     places.set("CODEX_HOME").map(PathBuf::from).or_else(|| Some(places.home()?.join(".codex")))
 }
 
-/// A file of settings; one that is missing or broken says nothing.
+/// A settings file; a missing or broken one counts as empty.
 fn table(file: &Path) -> Table {
     read(file).and_then(|text| text.parse().ok()).unwrap_or_default()
 }
@@ -106,7 +107,7 @@ fn switched_off(config: &Table) -> bool {
     config.get("features").and_then(|features| features.get("hooks")).and_then(Toml::as_bool) == Some(false)
 }
 
-/// Whether the project, or the repository that holds it, is trusted: the nearest word counts.
+/// Whether the project, or the repository that contains it, is trusted: the nearest entry counts.
 fn project_is_trusted(config: &Table, root: &Path) -> bool {
     let Some(projects) = config.get("projects").and_then(Toml::as_table) else { return false };
     let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
@@ -118,7 +119,7 @@ fn project_is_trusted(config: &Table, root: &Path) -> bool {
     level == Some("trusted")
 }
 
-/// The checkout that a worktree belongs to: the program trusts both by that one.
+/// The checkout that a worktree belongs to: the program's trust in it covers both.
 fn main_checkout(top: &Path) -> Option<PathBuf> {
     let link = read(&top.join(".git"))?;
     let git_dir = top.join(link.strip_prefix("gitdir:")?.trim());
@@ -126,7 +127,7 @@ fn main_checkout(top: &Path) -> Option<PathBuf> {
     (common.file_name()? == ".git").then(|| common.parent().map(Path::to_owned))?
 }
 
-/// What is wrong with the trust in our hooks, all in one line each.
+/// What is wrong with the trust in our hooks, one line per problem.
 fn trust(config: &Table, file: &Path, entries: &[Entry]) -> Vec<String> {
     let state = config.get("hooks").and_then(|hooks| hooks.get("state")).and_then(Toml::as_table);
     let files = [Some(file.to_owned()), file.canonicalize().ok()];

@@ -1,7 +1,7 @@
 //! What Codex's lines mean, with the help of its transcript.
 //!
-//! Its output tells the thread, the calls and the ends; what it hides is in `rollout`. The two are read side by side and in no
-//! fixed order, so whatever needs both is said as soon as both are known.
+//! Its output reports the thread, the calls and the ends; what it omits is in `rollout`. The two are read side by side and
+//! in no fixed order, so whatever needs both is reported as soon as both are known.
 
 use std::collections::VecDeque;
 
@@ -11,16 +11,16 @@ use serde_json::Value;
 use super::super::{LineSource, Reader, fields};
 use super::rollout::{self, Rollout};
 
-/// Calls whose beginning was told and whose end was not; parallel calls are few.
+/// Calls whose start was reported and whose end was not; parallel calls are few.
 const OPEN_CALLS: usize = 64;
 
-/// How the lines begin that tell of another try. No field tells these from a final error.
+/// Prefix of the lines that report another retry. No field distinguishes these from a final error.
 const RETRY_MARK: &str = "Reconnecting";
 
-/// How standard error begins when a session cannot be resumed: with the request that failed.
+/// Prefix of standard error when a session cannot be resumed: the request that failed.
 const RESUME_MARK: &str = "Error: thread/resume";
 
-/// What a command is called here.
+/// The tool name used for a command.
 pub(super) const SHELL: &str = "shell";
 
 #[derive(Default)]
@@ -30,11 +30,11 @@ pub struct Stream {
     open: VecDeque<String>,
     last_message: Option<String>,
     rollout: Rollout,
-    /// Tries since the last answer.
+    /// Retries since the last answer.
     retries: u32,
-    /// The turn has failed, with these words.
+    /// The turn has failed, with this text.
     failed: Option<String>,
-    /// The class of the failure that was told last.
+    /// The class of the failure that was reported last.
     told: Option<Problem>,
 }
 
@@ -54,7 +54,8 @@ impl Reader for Stream {
         let mut activities = self.rollout.line(&value);
         activities.extend(self.session());
         if self.rollout.failures != known {
-            // The record itself is always told, also when the output was read first, or read again after a restart.
+            // A failure in the transcript is always reported, even if the output was read first, or is read again after a
+            // restart.
             self.told = None;
             activities.extend(self.failure());
         }
@@ -62,7 +63,7 @@ impl Reader for Stream {
     }
 
     fn end(&mut self, _code: Option<i32>) -> Vec<Activity> {
-        // What the transcript did not tell will not be told any more.
+        // The process has ended: what the transcript has not reported so far will not come any more.
         self.rollout.seen = false;
         if self.told.is_some() { Vec::new() } else { self.failure() }
     }
@@ -145,7 +146,7 @@ impl Stream {
     fn error(&mut self, value: &Value) -> Vec<Activity> {
         let text = fields::text(value, "message").unwrap_or_default();
         if !text.starts_with(RETRY_MARK) {
-            // The words come again with the turn's end.
+            // The text is repeated at the turn's end.
             return vec![Activity::Heartbeat];
         }
         self.retries = self.retries.saturating_add(1);
@@ -155,8 +156,8 @@ impl Stream {
     fn turn_completed(&mut self, value: &Value) -> Vec<Activity> {
         self.retries = 0;
         let mut activities = Vec::new();
-        // The totals here are those of the whole thread, other attempts among them. They are right only for a thread that has
-        // no transcript: that one cannot have been resumed.
+        // These totals are those of the whole thread, including other attempts. They are right only for a thread without a
+        // transcript, because such a thread cannot have been resumed.
         if !self.rollout.seen && value["usage"].is_object() {
             activities.push(Activity::Used(rollout::usage(&value["usage"])));
         }
@@ -164,7 +165,7 @@ impl Stream {
         activities
     }
 
-    /// The failure, told once, and once more where the second source knows better.
+    /// The failure, reported once, and once more if the second source knows better.
     fn failure(&mut self) -> Vec<Activity> {
         let (class, text) = match (&self.rollout.failure, &self.failed) {
             (Some((class, text)), _) => (*class, text.clone()),
@@ -173,7 +174,7 @@ impl Stream {
             (None, Some(text)) => (Problem::Other, text.clone()),
             (None, None) => return Vec::new(),
         };
-        // An error of no known class after nothing but further tries: the provider could not be reached.
+        // An error of unknown class after nothing but retries: the provider could not be reached.
         let problem = if class == Problem::Other && self.retries > 0 { Problem::Network } else { class };
         if self.told == Some(problem) || (problem == Problem::Other && self.told.is_some()) {
             return Vec::new();
@@ -201,7 +202,7 @@ fn call(item: &Value) -> Option<Call> {
         "mcp_tool_call" => {
             let server = fields::text(item, "server")?;
             let tool = format!("mcp__{server}__{}", fields::text(item, "tool")?);
-            // Reporting to rekindle is no work on the files.
+            // Reporting to rekindle is not work on the files.
             (tool, item["arguments"].to_string(), server != "rekindle")
         }
         "web_search" => ("web_search".to_owned(), fields::text(item, "query").unwrap_or_default().to_owned(), false),
@@ -222,7 +223,7 @@ fn changes(item: &Value) -> String {
     fields::list(item, "changes").iter().filter_map(change).collect::<Vec<_>>().join(", ")
 }
 
-/// Whether a call worked, and what came back.
+/// Whether a call succeeded, and what it returned.
 fn outcome(item: &Value) -> (bool, String) {
     let status = fields::text(item, "status");
     let ok = !matches!(status, Some("failed" | "declined"));

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// The native program that a found one would start; the found one where it starts none, or none is where it should be.
+/// The native program that `found` would start; `found` itself if it starts none, or if none is in its usual place.
 pub fn native(found: PathBuf) -> PathBuf {
     let Ok(script) = found.canonicalize() else { return found };
     if script.extension().is_none_or(|extension| extension != "js") {
@@ -13,7 +13,7 @@ pub fn native(found: PathBuf) -> PathBuf {
     candidates(package).into_iter().find(|path| super::super::is_executable(path)).unwrap_or(found)
 }
 
-/// Where the platform's package lies: beside the script's own, inside it, or unpacked in it by older versions.
+/// Where the platform's package is: beside the script's own, inside it, or unpacked into it by older versions.
 fn candidates(package: &Path) -> Vec<PathBuf> {
     let (platform, triple) = match std::env::consts::ARCH {
         "aarch64" => ("codex-linux-arm64", "aarch64-unknown-linux-musl"),

@@ -1,8 +1,8 @@
-//! A person's own Gemini CLI session: what its hooks and its transcript tell, and how it is told something.
+//! A person's own Gemini CLI session: what its hooks and its transcript report, and how text gets into its context.
 //!
-//! The program has no hook for a compression that was done, and none but the one before every request comes before the first
-//! request after it. The transcript shows it. What is put into a request is gone with it, what is put beside a prompt or a tool's
-//! result stays: the first carries the session over to the second.
+//! The program has no hook after a compression, and the only hook before the first request after it is the one before every
+//! request. The transcript shows the compression. Text put into a request is lost after that request; text put beside a
+//! prompt or a tool's result stays. So the former bridges the time until the latter.
 
 #[cfg(test)]
 mod tests;
@@ -18,10 +18,10 @@ use crate::agents::fields::{list, text};
 use crate::agents::guard_adapter::{GuardAdapter, Heard, Moment, Transcript};
 use crate::agents::pieces::{looks_like_plan, questions, tail};
 
-/// What the program puts around what hooks add.
+/// The marks that the program puts around hook output.
 const HOOK_CONTEXT: (&str, &str) = ("<hook_context>", "</hook_context>");
 
-/// What it puts around what tools printed.
+/// The marks that it puts around tool output.
 const UNTRUSTED: (&str, &str) = ("<untrusted_context>", "</untrusted_context>");
 
 /// Begins what the program puts below a prompt that names files: their contents.
@@ -33,13 +33,13 @@ const SESSION_CONTEXT: &str = "<session_context>";
 /// Ends the summary that begins with [`SNAPSHOT`].
 const SNAPSHOT_END: &str = "</state_snapshot>";
 
-/// Of what a command printed this much is kept, from its end: a commit's id and an error's last line stand there.
+/// Bytes kept from the end of a command's output: a commit's id and an error's last line are there.
 const PRINTED_MAX_BYTES: usize = 600;
 
-/// Of a command line this much names it: no call's id is told to hooks.
+/// Bytes of a command line that identify it, because hooks do not receive the call's id.
 const NAME_MAX_BYTES: usize = 400;
 
-/// Of a transcript this much is read, from its end, for the model's last words.
+/// Bytes read from the end of a transcript to find the model's last words.
 const LAST_MAX_BYTES: u64 = 256 << 10;
 
 /// Summaries remembered by their id, since a resumed session writes them again; a session has a handful.
@@ -55,10 +55,10 @@ impl GuardAdapter for Gemini {
             "SessionStart" => begun(asked),
             "SessionEnd" => (Moment::Ends, vec![ended(asked)]),
             "BeforeAgent" => (Moment::Prompt, prompt(asked).into_iter().collect()),
-            // Of a request without a summary nothing is to be told.
+            // There is nothing to say in a request without a summary.
             "BeforeModel" => (Moment::Request(up_to_summary(asked)?.into()), Vec::new()),
             "BeforeTool" => (Moment::Other, tool_begins(asked)?),
-            // What is added to the result of a failed call is dropped.
+            // The program drops text that is added to the result of a failed call.
             "AfterTool" if asked.pointer("/tool_response/error").is_some() => (Moment::Other, tool_ended(asked)),
             "AfterTool" => (Moment::Tool, tool_ended(asked)),
             "AfterAgent" => (Moment::Batch, turn_ended(asked)),
@@ -99,7 +99,7 @@ impl GuardAdapter for Gemini {
     }
 
     fn launch(&self, prompt: &str) -> Vec<String> {
-        // In one word: a prompt may begin with a dash.
+        // As a single argument: a prompt may start with a dash.
         vec!["gemini".to_owned(), format!("--prompt-interactive={}", without_mentions(prompt))]
     }
 }
@@ -113,7 +113,8 @@ fn begun(asked: &Value) -> (Moment, Vec<Fact>) {
     (Moment::Begins(how), vec![Fact::Begun { how }])
 }
 
-/// The program says the same for a person who leaves and for a terminal that is closed: only an emptied context is surely meant.
+/// The program reports the same for a person who leaves and for a terminal that is closed: only a cleared context is
+/// certainly intended.
 fn ended(asked: &Value) -> Fact {
     let reason = text(asked, "reason").unwrap_or_default();
     Fact::Ended { meant: matches!(reason, "clear" | "logout"), reason: fact::text(reason) }
@@ -123,7 +124,7 @@ fn prompt(asked: &Value) -> Option<Fact> {
     typed(text(asked, "prompt")?)
 }
 
-/// What the person typed of a message in their name; the program's own words to the model are none of it.
+/// The part of a message in the person's name that the person typed, without the program's own words to the model.
 fn typed(words: &str) -> Option<Fact> {
     let words = without(words, HOOK_CONTEXT);
     let words = words.split_once(REFERENCED).map_or(words.as_str(), |(before, _)| before);
@@ -132,7 +133,7 @@ fn typed(words: &str) -> Option<Fact> {
     (!own).then_some(Fact::Prompt { text: words })
 }
 
-/// The transcript has the model's last words as they were; those that the hook is given repeat themselves.
+/// The transcript has the model's last words unchanged; the hook receives them with repetitions.
 fn turn_ended(asked: &Value) -> Vec<Fact> {
     let words = text(asked, "transcript_path").and_then(last_words);
     let words = words.unwrap_or_else(|| text(asked, "prompt_response").unwrap_or_default().trim().to_owned());
@@ -182,7 +183,7 @@ fn tool_ended(asked: &Value) -> Vec<Fact> {
     tool(text(asked, "tool_name").unwrap_or_default(), &asked["tool_input"], &words, error)
 }
 
-/// What a call that has ended did: its tool, its arguments, what it gave back and why it failed.
+/// What a finished call did: its tool, its arguments, what it returned and why it failed.
 fn tool(name: &str, input: &Value, words: &str, error: Option<&str>) -> Vec<Fact> {
     let words = without_marks(words, UNTRUSTED);
     match name {
@@ -225,7 +226,7 @@ fn command(input: &Value, words: &str, error: Option<&str>) -> Fact {
     Fact::Command { call: shell_call(line), line: fact::text(line), failure, printed: output, by: None }
 }
 
-/// A call that the program gives no id is known by what it was given.
+/// A call to which the program gives no id is identified by its input.
 fn shell_call(line: &str) -> String {
     format!("shell {}", fact::bounded(line, NAME_MAX_BYTES))
 }
@@ -239,7 +240,7 @@ fn own_failure(line: &str) -> Option<String> {
     code.or_else(signal).or_else(cut).or_else(late)
 }
 
-/// The end of what a command itself printed.
+/// The end of the command's own output.
 fn printed(words: &str) -> String {
     let own = |line: &&str| {
         let marks = ["Exit Code: ", "Signal: ", "Error: ", "Background PIDs: ", "Process Group PGID: "];
@@ -264,7 +265,7 @@ fn todos(input: &Value) -> Vec<Todo> {
     list(input, "todos").iter().filter_map(one).collect()
 }
 
-/// A task of the program's own tracker; what was made is named only by the words that came back.
+/// A task of the program's own tracker; a new task is named only in the text that was returned.
 fn tracked(input: &Value, words: &str) -> Option<Fact> {
     let made = || words.strip_prefix("Created task ")?.split_once(':').map(|(id, _)| id.trim());
     let id = text(input, "id").or_else(made)?;
@@ -308,7 +309,7 @@ fn answered(input: &Value, words: &str) -> Fact {
     Fact::Answered { call: fact::bounded(&questions(input), NAME_MAX_BYTES), text: fact::text(&answer) }
 }
 
-/// The words of a message or of a tool's result: a string, a part, or a list of both.
+/// The text of a message or of a tool's result: a string, a part, or a list of both.
 fn content(value: &Value) -> String {
     match value {
         Value::String(words) => words.clone(),
@@ -320,7 +321,7 @@ fn content(value: &Value) -> String {
     }
 }
 
-/// Text without what stands between two marks.
+/// Text without what is between two marks.
 fn without(words: &str, (open, close): (&str, &str)) -> String {
     let mut left = String::new();
     let mut rest = words;
@@ -350,7 +351,7 @@ impl Transcript for Chat {
             return list(set, "messages").iter().filter_map(|message| self.summary(message)).collect();
         }
         match text(&entry, "type") {
-            // Shown as something else: the program wrote it in the person's name.
+            // It is displayed as something else: the program wrote it in the person's name.
             Some("user") if entry.get("displayContent").is_some() => Vec::new(),
             Some("user") => typed(&content(&entry["content"])).into_iter().collect(),
             Some("gemini") => answer(&entry),
@@ -372,8 +373,8 @@ impl Chat {
     }
 }
 
-/// What the model said and which files its calls wrote. What else they did is known from hooks, which are heard earlier: told
-/// again from here, an older list of tasks would replace a newer one.
+/// What the model said and which files its calls wrote. Hooks report the rest, and earlier: repeated from here, an older
+/// list of tasks would replace a newer one.
 fn answer(entry: &Value) -> Vec<Fact> {
     let mut facts = said(&content(&entry["content"]));
     let wrote = |call: &&Value| {
@@ -386,7 +387,7 @@ fn answer(entry: &Value) -> Vec<Fact> {
     facts
 }
 
-/// That a call came after the words and has ended: what a sentence is worth depends on it.
+/// Records that a call came after the words and has ended: how much a sentence counts depends on it.
 fn ended_call(call: &Value) -> Vec<Fact> {
     let (Some(id), Some(status)) = (text(call, "id"), text(call, "status")) else {
         return Vec::new();

@@ -1,5 +1,6 @@
-//! What a resumed session will hold, seen by resuming transcripts that were cut after every line: calls are recorded only once
-//! all calls of an answer have ended, in one line with their results. Until then they are dropped, although they have run.
+//! What a resumed session will contain, determined by resuming transcripts that were cut after every line: calls are
+//! recorded only when all calls of an answer have ended, in one line with their results. Until then they are dropped,
+//! although they have run.
 
 use rekindle_core::activity::History;
 use serde_json::Value;
@@ -13,7 +14,7 @@ pub(super) fn history(record: &Record<'_>) -> History {
     let mut calls = Calls::default();
     let mut prompted = false;
     for line in record.values() {
-        // A line of its own is what this attempt said; a rewritten history repeats what was said before.
+        // A separate line is what this attempt said; a rewritten history repeats what was said before.
         prompted |=
             line["type"] == "user" && fields::list(&line, "content").iter().any(|part| part["text"].is_string());
         let rewritten = line.pointer("/$set/messages").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);

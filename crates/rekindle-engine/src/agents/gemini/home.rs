@@ -1,5 +1,5 @@
-//! The home that one attempt's agent is given: the user's settings with rekindle's tools, hook and retention added, and links to
-//! everything else, so that logins, trust and sessions stay where they are. The user's own files are only read.
+//! The home directory of one attempt's agent: the user's settings with rekindle's tools, hook and retention added, and links
+//! to everything else, so that logins, trust and sessions stay where they are. The user's own files are only read.
 
 use std::path::PathBuf;
 
@@ -11,10 +11,10 @@ use crate::agents::{Launch, Place, Start, quote};
 /// The variable that says where the program's home is.
 const HOME: &str = "GEMINI_CLI_HOME";
 
-/// The folder in a home that is the program's.
+/// The program's folder in a home.
 const FOLDER: &str = ".gemini";
 
-/// The file in there that is not linked but written.
+/// The file in that folder that is written instead of linked.
 const SETTINGS: &str = "settings.json";
 
 /// How long a call of rekindle's tools may take: a check may run as long as its task has time, so in effect no limit. A day fits
@@ -24,7 +24,7 @@ const CALL_MS: u64 = 24 * 60 * 60 * 1000;
 /// How long the hook may take before the program continues without it; it is not worth stopping the agent for longer.
 const HOOK_MS: u64 = 15_000;
 
-/// Entries of a home that are linked at most; a home holds about twenty.
+/// Most entries of a home that are linked; a home has about twenty.
 const ENTRIES_MAX: usize = 1024;
 
 /// The user's own folder.
@@ -40,7 +40,7 @@ fn base(place: &Place<'_>) -> Option<PathBuf> {
 pub(super) fn add(start: &Start<'_>, place: &Place<'_>, launch: &mut Launch) -> Result<(), String> {
     let base = base(place).ok_or("HOME is not set: the agent's own settings cannot be found")?;
     let folder = base.join(FOLDER);
-    // Where sessions are kept has to be there before it can be linked; the program would make it at its first start.
+    // The directory of sessions must exist before it can be linked; the program would create it at its first start.
     std::fs::create_dir_all(folder.join("tmp"))
         .map_err(|error| format!("cannot make {}: {error}", folder.join("tmp").display()))?;
     let entries = std::fs::read_dir(&folder).map_err(|error| format!("cannot read {}: {error}", folder.display()))?;
@@ -86,7 +86,7 @@ fn with_ours(mut settings: Map<String, Value>, start: &Start<'_>) -> Map<String,
     settings
 }
 
-/// Changes the object of a name, which is made where it is missing or something else.
+/// Changes the object with this name; creates it if it is missing or not an object.
 fn within(map: &mut Map<String, Value>, name: &str, change: impl FnOnce(&mut Map<String, Value>)) {
     let mut inner = match map.remove(name) {
         Some(Value::Object(inner)) => inner,

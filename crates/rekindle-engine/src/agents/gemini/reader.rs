@@ -1,5 +1,5 @@
-//! What Gemini CLI's lines mean: its `stream-json` output, the few lines of standard error that are its own, and its transcript,
-//! which alone shows compressions and how full the context is.
+//! What Gemini CLI's lines mean: its `stream-json` output, the few lines of standard error that are its own, and its
+//! transcript, the only source for compressions and for how full the context is.
 //!
 //! The three are read independently, so nothing here depends on which of them comes first.
 
@@ -14,22 +14,22 @@ use super::report::Report;
 use crate::agents::foreign::plain;
 use crate::agents::{LineSource, Reader};
 
-/// Tokens that a model has room for, as the program counts it: one number for all but the ones named below.
+/// The context window in tokens, as the program counts it: one number for all models except those named below.
 const WINDOW: u64 = 1_048_576;
 
-/// The smaller models, by the beginning of their name.
+/// The smaller models, by the prefix of their name.
 const SMALL: &str = "gemma-4-";
 
-/// Tokens that those have room for.
+/// The context window of the smaller models.
 const SMALL_WINDOW: u64 = 256_000;
 
 /// A context at least this full, in percent, explains why a run ended without the model's answer.
 const FULL_PERCENT: u64 = 80;
 
-/// Begins the program's own word that the model loops; it then ends the run as a success.
+/// Prefix of the program's own message that the model loops; it then ends the run as a success.
 const LOOP_DETECTED: &str = "Loop detected";
 
-/// Begins a line of the transcript that replaces the history.
+/// Prefix of a transcript line that replaces the history.
 const REWRITTEN: &str = "{\"$set\":{\"messages\":";
 
 /// Summaries remembered by their id, since a resumed session writes them again; a session has a handful.
@@ -40,32 +40,32 @@ const ACTING: [&str; 6] = ["run_shell_command", "write_file", "replace", "edit",
 
 #[derive(Default)]
 pub(super) struct GeminiReader {
-    /// When this process began, as its first line says; what is older in the transcript is another process's.
+    /// When this process started, according to its first line; older entries in the transcript belong to another process.
     began: Option<String>,
     /// What was said since the last call.
     said: String,
-    /// How much of it was given as said already.
+    /// How much of it has been reported already.
     told: usize,
-    /// A failure in words that nothing has named yet.
+    /// A failure in prose whose kind is not known yet.
     unnamed: Option<String>,
     /// The message of the last error event.
     error: Option<String>,
-    /// Whether anything failed by a name.
+    /// Whether a failure of known kind was reported.
     failed: bool,
-    /// Whether the result line came.
+    /// Whether the result line has arrived.
     ended: bool,
-    /// The run ended without an answer, for a reason that only the context may tell.
+    /// The run ended without an answer, for a reason that only the context may reveal.
     unanswered: bool,
     /// What the program wrote to standard error about the failure.
     report: Report,
-    /// Summaries of the transcript that were looked at.
+    /// Summaries of the transcript that were seen.
     summaries: BTreeSet<String>,
-    /// Whether a message of its own was seen there, and whether a resumed history was.
+    /// Whether a message of this process was seen in the transcript, and whether a resumed history was.
     entries: bool,
     resumed: bool,
     /// The answer that was counted last: each is written again when its calls have ended.
     answer: Option<String>,
-    /// What the transcript's messages add up to.
+    /// The sum of the transcript's messages.
     used: Usage,
     /// How full the context was last, in percent.
     full: u64,
@@ -147,7 +147,7 @@ impl GeminiReader {
         if !ok {
             self.result_failed(event, &mut all);
         } else if said.trim().is_empty() && self.error.is_none() {
-            // A context that is full ends the run as a success without a word.
+            // With a full context the program ends the run as a success without any output.
             self.unanswered = true;
             self.check_context(&mut all);
         }
@@ -194,7 +194,7 @@ impl GeminiReader {
         all
     }
 
-    /// The result says a failure in prose only; its kind stands in the report on standard error.
+    /// The result describes a failure only in prose; its kind is in the report on standard error.
     fn name_failure(&mut self, all: &mut Vec<Activity>) {
         if self.failed || self.unnamed.is_none() {
             return;
@@ -218,18 +218,19 @@ impl GeminiReader {
         all
     }
 
-    /// The history was written anew: after a compression, and when a session is resumed.
+    /// The history was rewritten: after a compression, and when a session is resumed.
     fn rewritten(&mut self, line: &str, all: &mut Vec<Activity>) {
         let messages = match serde_json::from_str::<Value>(line) {
             Ok(entry) => entry.pointer("/$set/messages").and_then(Value::as_array).cloned().unwrap_or_default(),
-            // Longer than what is kept of a line: the summary stands near its beginning.
+            // The line exceeds what is kept of one: the summary is near its start.
             Err(_) => cut_off(line).into_iter().collect(),
         };
-        // What comes before the first message of this process, and is more than its own first one, is what it resumes.
+        // A history before the first message of this process, longer than the process's own first message, is the one that
+        // it resumes.
         let resumed = !self.entries && !self.resumed && messages.len() > 1;
         self.resumed |= resumed;
         for message in messages.iter().filter(|message| message["type"] == "user" && is_summary(message)) {
-            // One of an earlier process keeps its id when it is written again, but not always its time.
+            // A summary of an earlier process keeps its id when it is written again, but not always its time.
             if self.is_new_summary(message) && self.is_ours(message) && !resumed {
                 all.push(Activity::Compacted { automatic: Some(true) });
             }
@@ -253,7 +254,7 @@ impl GeminiReader {
             sum.cached_tokens = sum.cached_tokens.saturating_add(count("cached"));
             sum.output_tokens = sum.output_tokens.saturating_add(count("output").saturating_add(count("thoughts")));
             if !self.ended {
-                // The result's own total counts more than the transcript shows.
+                // Not after the result: its own total includes more than the transcript shows.
                 all.push(Activity::Used(self.used));
             }
         }
@@ -283,7 +284,7 @@ impl GeminiReader {
         self.summaries.insert(text(&message["id"]).to_owned())
     }
 
-    /// Gives what was said and not yet given.
+    /// Reports what was said and not yet reported.
     fn tell(&mut self) -> Vec<Activity> {
         let words = self.said.get(self.told..).unwrap_or_default().trim().to_owned();
         self.told = self.said.len();
@@ -317,7 +318,6 @@ fn call(event: &Value) -> Call {
     Call { id: text(&event["tool_id"]).to_owned(), acts: ACTING.contains(&tool.as_str()), tool, input }
 }
 
-/// What a tool was called with.
 pub(super) fn input(tool: &str, arguments: &Value) -> String {
     match arguments["command"].as_str() {
         Some(command) if tool == "run_shell_command" => command.to_owned(),
@@ -332,20 +332,20 @@ fn looping(message: &str) -> Activity {
 fn usage(stats: &Value) -> Option<Usage> {
     let count = |name: &str| stats[name].as_u64();
     let sent = count("input_tokens")?;
-    // Thoughts are in the total only.
+    // Thoughts are only included in the total.
     let received = count("total_tokens").unwrap_or(0).saturating_sub(sent).max(count("output_tokens").unwrap_or(0));
     let cached = count("cached").unwrap_or(0);
     let fresh = count("input").unwrap_or_else(|| sent.saturating_sub(cached));
     Some(Usage { input_tokens: fresh, output_tokens: received, cached_tokens: cached, cost_usd: None })
 }
 
-/// Whether a message is the summary of a compression: it stands at its beginning.
+/// Whether a message is the summary of a compression: the mark is at its start.
 fn is_summary(message: &Value) -> bool {
     let first = message["content"].as_str().or_else(|| message.pointer("/content/0/text").and_then(Value::as_str));
     first.is_some_and(|text| text.contains(SNAPSHOT))
 }
 
-/// The summary in a line that was cut off, as far as it is needed.
+/// The summary in a truncated line, as far as it is needed.
 fn cut_off(line: &str) -> Option<Value> {
     let before = line.get(..line.find(SNAPSHOT)?)?;
     let field = |name: &str| before.rsplit_once(&format!("\"{name}\":\""))?.1.split('"').next();
@@ -356,7 +356,7 @@ fn status(body: &Value) -> Option<u64> {
     body.pointer("/error/code").and_then(Value::as_u64)
 }
 
-/// What a provider's own error object says.
+/// The problem according to a provider's own error object.
 fn by_body(body: &Value) -> Option<Problem> {
     let details = body.pointer("/error/details").and_then(Value::as_array);
     let reason = |name: &str| details.is_some_and(|all| all.iter().any(|detail| detail["reason"] == name));
@@ -366,7 +366,8 @@ fn by_body(body: &Value) -> Option<Problem> {
     status(body).and_then(by_status)
 }
 
-/// What an HTTP status says; 429 alone does not tell an allowance that is used up from too many requests at once.
+/// The problem according to an HTTP status; 429 alone does not distinguish a used-up allowance from too many requests at
+/// once.
 pub(super) fn by_status(status: u64) -> Option<Problem> {
     match status {
         401..=403 => Some(Problem::Auth),
@@ -383,17 +384,18 @@ fn by_constant(message: &str) -> Option<Problem> {
     message.starts_with("The model returned an empty response").then_some(Problem::Overloaded)
 }
 
-/// What the program says on standard error instead of starting; nothing but itself writes there by then.
+/// The problem that the program reports on standard error instead of starting; only the program itself writes there at that
+/// time.
 fn before_start(line: &str) -> Option<Problem> {
     if line.starts_with("Error resuming session:") {
         return Some(Problem::SessionGone);
     }
-    // Trust and login are for a person to give.
+    // Only a person can grant trust or log in.
     let person = ["GEMINI_CLI_TRUST_WORKSPACE", "Invalid auth method selected", "GEMINI_API_KEY environment variable"];
     person.iter().any(|words| line.contains(words)).then_some(Problem::Auth)
 }
 
-/// What an exit code says: the program's own, else an HTTP status of which only the low byte is left.
+/// The problem according to an exit code: the program's own code, else the low byte of an HTTP status.
 fn by_exit(code: i32, began: bool) -> Option<Problem> {
     match code {
         41 | 55 => Some(Problem::Auth),

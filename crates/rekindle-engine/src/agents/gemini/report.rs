@@ -1,5 +1,5 @@
-//! The report that Gemini CLI prints to standard error about a request that failed for good: the kind of the error, its status
-//! and the wait that its provider asked for stand in fields there, and only there.
+//! The report that Gemini CLI prints to standard error about a request that failed for good: the kind of the error, its
+//! status and the wait that the provider asked for are fields of this report, and appear nowhere else.
 
 use rekindle_core::activity::Problem;
 use rekindle_core::time::Time;
@@ -7,7 +7,7 @@ use rekindle_core::time::Time;
 use super::reader::by_status;
 use crate::agents::foreign::plain;
 
-/// Begins the report.
+/// Prefix of the report.
 const BEGIN: &str = "Error when talking to Gemini API";
 
 /// The error's class for an allowance that is used up.
@@ -16,7 +16,7 @@ const TERMINAL: &str = "TerminalQuotaError:";
 /// A report, line by line.
 #[derive(Default)]
 pub(super) struct Report {
-    /// When it was written, as the name of the file in its first line says.
+    /// When it was written, according to the name of the file in its first line.
     at: Option<Time>,
     inside: bool,
     terminal: bool,
@@ -32,7 +32,7 @@ impl Report {
             *self = Self { inside: true, terminal: rest.contains(TERMINAL), at: written_at(rest), ..Self::default() };
         }
         if self.inside {
-            // Fields stand two spaces in; deeper ones belong to what caused it.
+            // Fields are indented by two spaces; deeper ones belong to the underlying cause.
             if let Some(number) = line.strip_prefix("  retryDelayMs: ") {
                 self.delay_ms = number.trim_end_matches(',').parse().ok();
             } else if let Some(number) = line.strip_prefix("  status: ") {
@@ -57,16 +57,16 @@ impl Report {
         Some((Problem::UsageLimit, resets_at))
     }
 
-    /// The last line that said anything.
+    /// The last line that is not empty.
     pub(super) fn last_words(&self) -> String {
         self.last.clone()
     }
 }
 
-/// A line that tells of an attempt that failed.
+/// A line that reports a failed attempt.
 pub(super) struct Attempt {
     pub(super) text: String,
-    /// The HTTP status, where the line has one.
+    /// The HTTP status, if the line has one.
     pub(super) status: Option<u64>,
 }
 

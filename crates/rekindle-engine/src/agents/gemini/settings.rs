@@ -1,4 +1,4 @@
-//! Where Gemini CLI's hooks are configured, at which moments it calls rekindle, and what switches hooks off.
+//! Where Gemini CLI's hooks are configured, at which events it calls rekindle, and what disables hooks.
 
 use std::path::{Path, PathBuf};
 
@@ -7,20 +7,20 @@ use serde_json::{Map, Value};
 use super::super::hook_installer::{Entry, Event, Form, HookInstaller, Places, Scope, settings};
 use super::Gemini;
 
-/// Milliseconds for a hook that writes one record; it takes a few, and a slow disk is no reason to lose it.
+/// Milliseconds for a hook that writes one record; it takes a few, but a slow disk must not lose it.
 const RECORD_MS: u64 = 10_000;
 
-/// Milliseconds for a hook that puts the recovery text together.
+/// Milliseconds for a hook that assembles the recovery text.
 const RECOVERY_MS: u64 = 30_000;
 
 /// The name by which the program lists our hooks and lets people switch them off.
 const NAME: &str = "rekindle";
 
-/// Tools that start somebody or ask somebody: what is known before they end survives a crash meanwhile.
+/// Tools that start a helper or ask a person: what is recorded before they end survives a crash in between.
 const BEGINS: &str = "invoke_agent|ask_user|run_shell_command";
 
-/// The moments. The one before compression is left out: it comes before every request, compressed or not. The one before a request
-/// is the only one between a compression and the first request after it.
+/// The hook events. The one before compression is left out: it fires before every request, compressed or not. The one before
+/// a request is the only one between a compression and the first request after it.
 pub(super) const EVENTS: &[Event] = &[
     Event::every("SessionStart", RECOVERY_MS),
     Event::every("BeforeAgent", RECOVERY_MS),
@@ -85,7 +85,7 @@ fn home(places: &Places<'_>) -> Option<PathBuf> {
     Some(home.join(".gemini"))
 }
 
-/// Every layer of settings, the weakest first.
+/// Every layer of settings, lowest precedence first.
 fn layers(places: &Places<'_>) -> Vec<(PathBuf, Map<String, Value>)> {
     let system = places.system.join("gemini-cli");
     let variable = |name: &str, file: &str| places.set(name).map_or_else(|| system.join(file), PathBuf::from);
@@ -98,7 +98,7 @@ fn layers(places: &Places<'_>) -> Vec<(PathBuf, Map<String, Value>)> {
     files.into_iter().flatten().filter_map(|file| Some((file.clone(), settings(&file)?))).collect()
 }
 
-/// Whether the program distrusts the project's folder: it then runs no hooks at all and says nothing.
+/// Whether the program distrusts the project's folder: it then silently runs no hooks at all.
 fn distrust(places: &Places<'_>, layers: &[(PathBuf, Map<String, Value>)]) -> Option<String> {
     match places.set("GEMINI_CLI_TRUST_WORKSPACE").as_deref() {
         Some("true") => return None,

@@ -1,4 +1,4 @@
-//! One use of a tool, as a hook or a transcript tells it, and the facts that many tools have in common.
+//! One tool use, as a hook or a transcript reports it, and the facts that many tools have in common.
 
 use std::path::Path;
 
@@ -8,22 +8,22 @@ use serde_json::Value;
 use super::super::fields;
 use super::super::pieces::{looks_like_plan, tail};
 
-/// How much of what a command printed is kept: its end names the commit or the address.
+/// How much of a command's output is kept: its end names the commit or the address.
 const PRINTED_MAX_BYTES: usize = 300;
 
-/// Longest command line that is kept: scripts are written into command lines, and their beginning tells what they are.
+/// Longest command line that is kept: scripts are written into command lines, and their first lines show what they are.
 const LINE_MAX_BYTES: usize = 1 << 10;
 
-/// Longest words of a failure: its first line and its end.
+/// Longest failure text: its first line and its end.
 const FAILURE_MAX_BYTES: usize = 400;
 
-/// How far the use is.
+/// The stage of the tool use.
 #[derive(Clone, Copy, Debug)]
 pub enum CallStage<'a> {
     Called,
-    /// It went well, with this answer: text, or the program's own structure.
+    /// It succeeded, with this answer: text, or the program's own structure.
     Answered(&'a Value),
-    /// It went wrong, in these words.
+    /// It failed, with this text.
     Failed(&'a str),
 }
 
@@ -33,14 +33,14 @@ pub struct Use<'a> {
     pub tool: &'a str,
     pub input: &'a Value,
     pub stage: CallStage<'a>,
-    /// Which helper used it; nothing means the session itself.
+    /// The helper that used it; `None` means the session itself.
     pub by: Option<&'a str>,
-    /// Where it was used; may be empty where that is not told.
+    /// Where it was used; may be empty if that is not reported.
     pub dir: &'a Path,
 }
 
 impl Use<'_> {
-    /// A field of what it was given.
+    /// A field of its input.
     pub fn given(&self, name: &str) -> Option<&str> {
         fields::text(self.input, name).filter(|text| !text.is_empty())
     }
@@ -63,7 +63,7 @@ impl Use<'_> {
         facts
     }
 
-    /// The file was read or written: a plan, if it looks like one. Only the session's are the session's.
+    /// The file was read or written: a plan, if it looks like one. Only the session's own uses count, not those of helpers.
     pub fn plan(&self, path: &str) -> Option<Fact> {
         (self.by.is_none() && looks_like_plan(path)).then(|| Fact::PlanFile { path: self.absolute(path) })
     }
@@ -78,7 +78,7 @@ pub fn said(text: &str, by: Option<&str>) -> Vec<Fact> {
     fact::said(text, by).into_iter().collect()
 }
 
-/// The word for how a task stands.
+/// The task status for the program's word.
 pub fn status(word: &str) -> Option<TaskStatus> {
     match word {
         "pending" => Some(TaskStatus::Pending),
@@ -101,7 +101,8 @@ pub fn asked(used: &Use<'_>) -> Option<Fact> {
     (!texts.is_empty()).then(|| Fact::Asked { call: used.call.to_owned(), text: fact::text(&texts.join("\n")) })
 }
 
-/// The person answered: `answers` is by question, or by a question's id. In the words of the program where there are none.
+/// The person answered: `answers` is keyed by question or by a question's id. Without `answers`, the program's own text is
+/// used.
 pub fn answered(used: &Use<'_>, answer: &Value) -> Fact {
     let value = |value: &Value| match value {
         Value::String(text) => text.clone(),
@@ -122,7 +123,7 @@ pub fn answered(used: &Use<'_>, answer: &Value) -> Fact {
     Fact::Answered { call: used.call.to_owned(), text: fact::text(&text) }
 }
 
-/// The words of a failure: all of them, or the first line, which has the exit code, and the end, which has the reason.
+/// The text of a failure: all of it, or the first line, which has the exit code, and the end, which has the reason.
 fn failed(text: &str) -> String {
     let text = text.trim();
     if text.is_empty() {

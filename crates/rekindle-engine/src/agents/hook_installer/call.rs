@@ -1,5 +1,5 @@
-//! The command line by which a program calls rekindle. It must do no harm when rekindle has gone, and it is what own entries
-//! are known by, whatever path stands in it.
+//! The command line with which a program calls rekindle. It must do no harm after rekindle has been removed, and our own
+//! entries are recognised by it, whatever path it contains.
 
 use std::path::{Path, PathBuf};
 
@@ -29,15 +29,15 @@ pub struct Call {
 }
 
 impl Call {
-    /// The shell's command line; nothing where the path is no text. Without the program, `otherwise` is run, or nothing.
+    /// The shell's command line; `None` if the path is not UTF-8. Without the program, `otherwise` is run, or nothing.
     pub fn line(rekindle: &Path, verb: Verb, kind: &str, otherwise: Option<&str>) -> Option<String> {
         let path = quote::shell(&[rekindle.to_str()?.to_owned()]);
-        // A command may end with a comment: the bracket stands on a line of its own.
+        // A command may end with a comment, so the bracket goes on a line of its own.
         let otherwise = otherwise.map_or_else(|| ":".to_owned(), |command| format!("{{ {command}\n}}"));
         Some(format!("test -x {path} && {path} {} {kind} || {otherwise}", verb.word()))
     }
 
-    /// The call that a command line is, if it is one of ours.
+    /// Parses a command line as a call, if it is one of ours.
     pub fn read(line: &str) -> Option<Self> {
         let (path, rest) = word(line.strip_prefix("test -x ")?)?;
         let (again, rest) = word(rest.strip_prefix(" && ")?)?;
@@ -50,7 +50,7 @@ impl Call {
     }
 }
 
-/// A word in single quotes, and what follows it.
+/// A word in single quotes, and the rest of the text.
 fn word(text: &str) -> Option<(String, &str)> {
     let mut rest = text.strip_prefix('\'')?;
     let mut word = String::new();

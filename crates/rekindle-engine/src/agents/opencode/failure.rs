@@ -1,4 +1,5 @@
-//! What an error event of opencode says, by its fields: name, status, headers and the provider's own error object. Never by prose.
+//! The meaning of an opencode error event, by its fields: name, status, headers and the provider's own error object. Never
+//! by prose.
 
 use rekindle_core::activity::{Failure, Problem};
 use rekindle_core::time::Time;
@@ -16,7 +17,7 @@ const USED_UP: [&str; 8] = [
     "SubscriptionUsageLimitError",
 ];
 
-/// Codes and types of an error object that mean too much or a fault on the provider's side.
+/// Codes and types of an error object that mean overload or a fault on the provider's side.
 const PASSING: [&str; 6] = [
     "server_error",
     "overloaded_error",
@@ -26,10 +27,10 @@ const PASSING: [&str; 6] = [
     "internal_server_error",
 ];
 
-/// Reset times before this are not seconds since 1970 (2001).
+/// Smaller reset times are not seconds since 1970 (this one is in 2001).
 const SECONDS_MIN: i64 = 1_000_000_000;
 
-/// The failure that an error event tells of.
+/// The failure that an error event reports.
 pub(super) fn of(event: &Value) -> Failure {
     let error = &event["error"];
     let data = &error["data"];
@@ -54,7 +55,7 @@ pub(super) fn of(event: &Value) -> Failure {
     Failure { problem, resets_at: resets_at.filter(|_| problem == Problem::UsageLimit), text: message, runaway: false }
 }
 
-/// When the provider says that it may be asked again.
+/// When the provider says that it accepts requests again.
 fn reset(now: Option<i64>, headers: &Value, body: &Value) -> Option<Time> {
     let number = |value: &Value| {
         value.as_f64().or_else(|| value.as_str()?.trim().parse().ok()).filter(|n| *n >= 0.0 && *n < 1e12)

@@ -1,8 +1,8 @@
-//! A person's own opencode session: what the guard's plugin tells of it, and how it is told something.
+//! A person's own opencode session: what the guard's plugin reports about it, and how text gets into its context.
 //!
-//! The program has no hooks that are commands: a plugin, `plugin.js`, passes on what happens as JSON of our own making:
-//! `event`, `session`, `dir`, in a subagent's session `helper`, and what belongs to the event. What the hook prints is put into
-//! the system prompt of every later request as it is, until it prints something else.
+//! The program has no hooks that run commands: a plugin, `plugin.js`, passes on what happens as JSON in our own format:
+//! `event`, `session`, `dir`, in a subagent's session `helper`, and the fields of the event. What the hook prints is put
+//! unchanged into the system prompt of every later request, until it prints something else.
 
 #[cfg(test)]
 mod tests;
@@ -18,13 +18,13 @@ use crate::agents::fields::{list, number, text};
 use crate::agents::guard_adapter::{GuardAdapter, Heard, Moment, Transcript};
 use crate::agents::pieces::{looks_like_plan, questions, tail};
 
-/// Where the plugin puts the session's id for what its shell starts.
+/// The variable in which the plugin passes the session's id to processes that its shell starts.
 const SESSION: &str = "REKINDLE_GUARD_SESSION";
 
-/// Of what a command printed this much is kept, from its end: a commit's id and an error's last line stand there.
+/// Bytes kept from the end of a command's output: a commit's id and an error's last line are there.
 const PRINTED_MAX_BYTES: usize = 600;
 
-/// Paths in a patch are marked by these.
+/// Marks before the paths in a patch.
 const PATCHED: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
 
 impl GuardAdapter for Opencode {
@@ -73,7 +73,7 @@ impl GuardAdapter for Opencode {
     }
 
     fn launch(&self, prompt: &str) -> Vec<String> {
-        // In one word: a prompt may begin with a dash.
+        // As a single argument: a prompt may start with a dash.
         vec!["opencode".to_owned(), format!("--prompt={prompt}")]
     }
 }
@@ -100,7 +100,7 @@ fn compacted(asked: &Value) -> Fact {
     Fact::Compacted { summary: Some(words(asked, "summary")).filter(|summary| !summary.is_empty()) }
 }
 
-/// What stopped the session from without; the person's own interruption and the program's mistakes are none of that.
+/// A limit that stopped the session from outside; the person's own interruption and the program's mistakes do not count.
 fn limit(asked: &Value) -> Option<Vec<Fact>> {
     let failure = failure::of(asked);
     let stopped = matches!(failure.problem, Problem::UsageLimit | Problem::Overloaded | Problem::Network);
@@ -122,7 +122,7 @@ fn status(word: Option<&str>) -> TaskStatus {
     }
 }
 
-/// What a call did; long ones are told of when they begin as well.
+/// What a call did; long calls are also reported when they start.
 fn tool(asked: &Value, by: Option<&str>) -> Vec<Fact> {
     let input = &asked["input"];
     let call = words(asked, "call");
@@ -192,7 +192,7 @@ fn helper(asked: &Value, call: String, error: Option<&str>, over: bool) -> Vec<F
     facts
 }
 
-/// A subagent's own words in what its call gave back.
+/// A subagent's own words in the result of its call.
 fn result(output: &str) -> String {
     let inside = output.split_once("<task_result>").map_or(output, |(_, inside)| inside);
     fact::text(inside.split_once("</task_result>").map_or(inside, |(inside, _)| inside))

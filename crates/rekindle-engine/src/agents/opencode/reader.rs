@@ -1,5 +1,5 @@
-//! What opencode's lines mean: its JSON output, which is silent while a tool runs or a retry is waited for and does not mark its
-//! end, and the lines of our plugin on standard error, which tell the rest.
+//! What opencode's lines mean: its JSON output, which is silent while a tool runs or a retry is pending and does not mark
+//! its end, and the lines of our plugin on standard error, which report the rest.
 //!
 //! The two are read independently, so nothing here depends on which of them comes first.
 
@@ -13,10 +13,11 @@ use super::failure;
 use crate::agents::foreign::plain;
 use crate::agents::{LineSource, PLUGIN_MARK, Reader};
 
-/// Answers in a row that broke off without an end, after which it counts as running away: it asks again at once and for ever.
+/// Answers in a row that broke off without an end, after which the program counts as running away: it would retry
+/// immediately and for ever.
 const BROKEN_MAX: u32 = 5;
 
-/// A wait longer than this is one that the provider asked for: by itself the program waits half a minute at most.
+/// A longer wait than this was requested by the provider: on its own the program waits half a minute at most.
 const OWN_WAIT_MS: u64 = 60_000;
 
 /// Calls remembered by their id; few run at once.
@@ -34,7 +35,7 @@ pub(super) struct OpencodeReader {
     last: Option<(String, bool)>,
     /// The message after which the agent was idle.
     idle: Option<String>,
-    /// Calls that were given as begun, and those that were given as ended.
+    /// Calls whose start was reported, and those whose end was reported.
     begun: VecDeque<String>,
     ended: VecDeque<String>,
     used: Usage,
@@ -42,7 +43,7 @@ pub(super) struct OpencodeReader {
     window: Option<u64>,
     broken: u32,
     runaway: bool,
-    /// Compactions by the output, by the plugin, and those given.
+    /// Compactions seen in the output and by the plugin, and those reported.
     compactions: [u32; 2],
     compacted: u32,
 }
@@ -60,7 +61,7 @@ impl Reader for OpencodeReader {
         if code != Some(0) {
             return Vec::new();
         }
-        // Without the plugin nothing but the exit tells which message was the last.
+        // Without the plugin, only the exit shows which message was the last.
         self.last.take().map(|(_, ok)| self.result(ok)).into_iter().collect()
     }
 }
@@ -75,7 +76,7 @@ impl OpencodeReader {
         let part = &event["part"];
         match event["type"].as_str() {
             Some("text") if part.pointer("/metadata/compaction_continue") == Some(&Value::Bool(true)) => {
-                // What was said last was the summary, and the step that ended was its.
+                // The last words were the summary, and the step that ended was the summary's.
                 self.said.clear();
                 self.last = None;
                 self.found_compaction(0, &mut all);
@@ -187,7 +188,7 @@ impl OpencodeReader {
         }
     }
 
-    /// The output and the plugin both tell of compactions, the output not of all.
+    /// The output and the plugin both report compactions, but the output not all of them.
     fn found_compaction(&mut self, teller: usize, all: &mut Vec<Activity>) {
         if let Some(count) = self.compactions.get_mut(teller) {
             *count += 1;
@@ -206,7 +207,7 @@ impl OpencodeReader {
         }
         remember(&mut self.begun, &id);
         let input = text(&said["input"]);
-        // An input that was cut is no JSON any more and is shown as it is.
+        // A truncated input is no longer JSON and is shown as it is.
         let input = serde_json::from_str(input).unwrap_or_else(|_| Value::from(input));
         all.push(Activity::CallStarted(call(&id, text(&said["tool"]), &input)));
     }
@@ -232,7 +233,7 @@ fn retry(said: &Value, all: &mut Vec<Activity>) {
     if let Some((next, wait)) = wait
         && wait > OWN_WAIT_MS
     {
-        // It would sleep in silence until then, and lose that when it is stopped.
+        // It would sleep silently until then, and lose the wait when it is stopped.
         let failure = Failure { problem: Problem::UsageLimit, resets_at: Some(next), text: words, runaway: true };
         all.push(Activity::Failed(failure));
     }

@@ -1,4 +1,4 @@
-//! Where opencode finds rekindle's plugin: a file of our own that it loads by itself.
+//! Where opencode finds rekindle's plugin: a file of our own that it loads automatically.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use super::Opencode;
 static PLUGIN: OwnFile =
     OwnFile { text: include_str!("plugin.js"), mark: "\"__REKINDLE__\"", head: "// rekindle guard" };
 
-/// The plugin's file in a folder of plugins.
+/// The plugin's file in the plugin folder.
 const FILE: &str = "plugins/rekindle.js";
 
 impl HookInstaller for Opencode {

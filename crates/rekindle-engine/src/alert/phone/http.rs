@@ -11,29 +11,29 @@ use crate::alert::webhook;
 /// Longest time for one call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Largest answer: a hundred messages of four thousand characters, with what is around them.
+/// Largest response: a hundred messages of four thousand characters, with their envelope.
 const ANSWER_MAX_BYTES: u64 = 2 * 1024 * 1024;
 
 /// Longest reason that is repeated.
 const REASON_MAX_BYTES: usize = 200;
 
-/// The first wait after a call that failed; it doubles with every further one.
+/// The first wait after a failed call; it doubles with every further failure.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 
-/// The longest: somebody waits for the answer, and a server that is down for long is not helped by asking.
+/// The longest wait: somebody waits for the answer, and asking more often does not help a server that is down for long.
 const LONGEST_WAIT: Duration = Duration::from_secs(120);
 
 /// Longest wait that a server can order: whatever it says, it is asked once an hour.
 const ORDERED_MAX: Duration = Duration::from_secs(3_600);
 
-/// Why a call came to nothing. The reasons hold no secret.
+/// Why a call failed. The reasons contain no secret.
 #[derive(Debug)]
 pub(super) enum Trouble {
     /// The server said how long to wait.
     Wait(Duration, String),
-    /// Another try may help.
+    /// A retry may help.
     Again(String),
-    /// None will, until somebody changes something.
+    /// A retry will not help until somebody changes something.
     Refused(String),
 }
 
@@ -63,7 +63,7 @@ impl Trouble {
 pub(super) struct Server {
     base: String,
     agent: ureq::Agent,
-    /// What stands in no error.
+    /// Secrets that no error may contain.
     hidden: Vec<Secret>,
 }
 
@@ -75,7 +75,8 @@ pub(super) struct Answer {
 }
 
 impl Server {
-    /// The server at a URL without a path. Fails when its connection would not be encrypted, unless it is this machine.
+    /// The server at a URL without a path. Fails if the connection would not be encrypted, unless the server is this
+    /// machine.
     pub(super) fn new(base: &str, hidden: Vec<Secret>) -> Result<Self, String> {
         let target = webhook::check(base)?;
         if !target.encrypted && !target.loopback {
@@ -120,13 +121,13 @@ impl Server {
         Ok(Answer { status, retry_after, body: body.map_err(cut)? })
     }
 
-    /// A reason that may be shown.
+    /// A reason that may be shown, without secrets.
     pub(super) fn harmless(&self, reason: &str) -> String {
         let clean = self.hidden.iter().fold(reason.to_owned(), |text, secret| text.replace(secret.reveal(), "…"));
         one_line(&clean, REASON_MAX_BYTES)
     }
 
-    /// What an answer without success means; `said` is the server's own reason.
+    /// What an unsuccessful response means; `said` is the server's own reason.
     pub(super) fn trouble(&self, answer: &Answer, said: &str) -> Trouble {
         let said = if said.is_empty() { String::new() } else { format!(": {}", self.harmless(said)) };
         let why = format!("it answered with {}{said}", answer.status);
@@ -142,7 +143,7 @@ fn bearer(token: &Secret) -> String {
     format!("Bearer {}", token.reveal())
 }
 
-/// A text as a part of a URL.
+/// A text escaped for use in a URL.
 pub(super) fn escaped(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     let escape = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };

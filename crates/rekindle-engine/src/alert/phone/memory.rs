@@ -1,5 +1,5 @@
-//! What a channel must remember over a crash: how far it has read, what it has asked, how often somebody was wrong. It holds no
-//! secret, and what is lost of it costs at most a question that is asked twice: answers are in the log.
+//! What a channel must remember across a crash: its cursors, the questions it sent, and how many wrong codes came. It
+//! contains no secret, and losing it costs at most a question that is asked twice: answers are in the log.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -14,22 +14,22 @@ use super::{Heard, OpenQuestion, memory_dir};
 /// Ids of messages that are remembered: more than a channel delivers again.
 const SEEN_KEPT: usize = 512;
 
-/// Questions that are remembered: a reply to an older one is no longer told apart from a wrong code.
+/// Questions that are remembered: a reply to an older one can no longer be distinguished from a wrong code.
 const ASKED_KEPT: usize = 64;
 
 /// Wrong codes after which a question takes no more replies.
 pub(super) const WRONG_MAX: u32 = 10;
 
-/// A question that went out.
+/// A question that was sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Asked {
     pub(super) id: QuestionId,
     pub(super) attempt: AttemptId,
     pub(super) asked_at: Time,
-    /// The id under which replies to it are found, where the channel has such.
+    /// The id under which replies to it are found, if the channel has one.
     #[serde(default)]
     pub(super) thread: Option<String>,
-    /// Whether nobody had answered it when this was last looked at.
+    /// Whether it was unanswered when last checked.
     pub(super) open: bool,
     /// Whether the answer came by this channel.
     #[serde(default)]
@@ -56,7 +56,7 @@ pub(super) struct Memory {
     cursors: BTreeMap<String, String>,
     seen: VecDeque<String>,
     pub(super) asked: Vec<Asked>,
-    /// The person was told how the run is controlled.
+    /// The person was told how to control the run.
     pub(super) announced: bool,
     /// Wrong codes since the run began, while none was asked anything.
     pub(super) wrong: u32,
@@ -65,21 +65,21 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// What is remembered of a channel. What cannot be read is begun anew.
+    /// Loads what is remembered of a channel. If it cannot be read, it starts empty.
     pub(super) fn load(state_dir: &Path, via: Via, run: &str) -> Self {
         let (dir, name) = (memory_dir(state_dir), format!("{via}.json"));
         let read = std::fs::read(dir.join(&name)).ok();
         let mut memory: Self = read.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
         memory.file = Some((dir, name));
         if memory.run != run {
-            // What was read stays read; what another run asked is over.
+            // The cursors stay; the questions of another run are over.
             memory.run = run.to_owned();
             (memory.asked, memory.announced, memory.wrong) = (Vec::new(), false, 0);
         }
         memory
     }
 
-    /// Makes it durable. What cannot be written is told by nobody: it is read again, and found done.
+    /// Makes it durable. A failed write is not reported: the messages are read again, and found to be done.
     pub(super) fn save(&self) {
         let Some((dir, name)) = &self.file else { return };
         let Ok(bytes) = serde_json::to_vec(self) else { return };
@@ -111,7 +111,7 @@ impl Memory {
         }
     }
 
-    /// A question went out.
+    /// A question was sent.
     pub(super) fn asked(&mut self, question: &OpenQuestion, thread: Option<String>) {
         let OpenQuestion { id, attempt, asked_at, .. } = question;
         let (id, attempt, asked_at) = (*id, *attempt, *asked_at);

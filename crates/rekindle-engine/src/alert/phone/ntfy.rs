@@ -1,5 +1,5 @@
-//! ntfy: a message published to a topic, and the topic read again with `poll=1`. There is no sender: whoever knows the topic can
-//! write there, so the topic is a secret, and the code decides.
+//! ntfy: a message is published to a topic, and the topic is read with `poll=1`. There is no sender: anybody who knows the
+//! topic can write there, so the topic is a secret, and the code decides.
 
 use serde_json::{Value, json};
 
@@ -10,10 +10,10 @@ use crate::clock;
 /// The public server.
 const SERVER: &str = "https://ntfy.sh";
 
-/// Marks what rekindle itself sends: it is not a reply, although it stands in the same topic.
+/// Marks what rekindle itself sends: it is not a reply, although it is in the same topic.
 const OWN_TAG: &str = "rekindle";
 
-/// The shortest topic: a shorter one is guessed.
+/// The shortest topic: a shorter one can be guessed.
 const TOPIC_MIN: usize = 16;
 
 /// The longest, by ntfy's own rule.
@@ -22,10 +22,11 @@ const TOPIC_MAX: usize = 64;
 /// The one cursor: the time of the newest message, in seconds.
 const CURSOR: &str = "topic";
 
-/// How far back every look goes beyond the cursor: messages of one second come in any order. What was heard is known by its id.
+/// How far every poll reaches back beyond the cursor: messages of one second arrive in any order. Messages already received
+/// are recognised by their id.
 const OVERLAP_S: i64 = 10;
 
-/// How far back listening begins, for clocks that differ.
+/// How far back polling starts, for clocks that differ.
 const BEGIN_BACK_S: i64 = 3_600;
 
 pub(super) struct Ntfy {
@@ -72,7 +73,7 @@ impl Ntfy {
     }
 }
 
-/// A message, with the time that it has. What cannot be read was cut off, and is there again at the next look.
+/// A message, with its time. A line that cannot be parsed was cut off, and is there again at the next poll.
 fn heard(line: &str) -> Option<(i64, Heard)> {
     let message: Value = serde_json::from_str(line).ok()?;
     let (id, time) = (message["id"].as_str()?, message["time"].as_i64()?);

@@ -79,7 +79,7 @@ fn read_file(path: &Path) -> Result<String, String> {
     let shown = path.display();
     let failed = |error: std::io::Error| format!("{shown} cannot be read: {error}");
     let mut options = std::fs::OpenOptions::new();
-    // A pipe in its place would be waited for.
+    // Without this, a pipe in its place would block.
     let flags = rustix::fs::OFlags::NONBLOCK.bits();
     let flags = i32::try_from(flags).unwrap_or(0);
     let file = options.read(true).custom_flags(flags).open(path).map_err(failed)?;

@@ -7,22 +7,22 @@ use super::http::{Answer, Server, Trouble, escaped};
 use super::{Chat, Heard, Secret};
 use crate::clock;
 
-/// Where Slack is spoken with.
+/// The address of Slack's API.
 const API: &str = "https://slack.com";
 
 /// Messages on a page.
 const PAGE: u32 = 100;
 
-/// Pages that are read at once: what comes faster than that is not one person's replies.
+/// Pages that are read at once: anything faster than that is not one person's replies.
 const PAGES: usize = 5;
 
-/// Threads that are looked into at once, newest first: a call each.
+/// Threads that are read per poll, newest first: one call each.
 const THREADS: usize = 8;
 
-/// The cursor of the channel itself; a thread's is called by its first message.
+/// The cursor of the channel itself; a thread's cursor is named after its first message.
 const CURSOR: &str = "channel";
 
-/// How far back listening begins, for clocks that differ.
+/// How far back polling starts, for clocks that differ.
 const BEGIN_BACK_S: i64 = 3_600;
 
 pub(super) struct Slack {

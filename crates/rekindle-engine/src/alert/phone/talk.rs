@@ -1,7 +1,7 @@
-//! One channel's conversation: what is asked, which replies are looked for, what each of them means and what is said to it.
+//! One channel's conversation: what is asked, which replies are polled for, what each of them means and how it is answered.
 //!
-//! The order of durability is the order's own event first, then the channel's cursor, then the word to the person: whatever is cut
-//! off, a reply counts once, and one that is delivered again finds itself done.
+//! The order of durability is: the order's own event first, then the channel's cursor, then the answer to the person.
+//! Wherever this is cut off, a reply counts once, and one that is delivered again is found to be done.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,13 +19,13 @@ use crate::token::Tokens;
 /// How long a thread with nothing to do sleeps, unless it is woken.
 pub(super) const IDLE: Duration = Duration::from_secs(60);
 
-/// Refusals that are told in a row; after that one a minute. Whoever floods a channel must not make it answer.
+/// Refusals that are sent in a row; after that one a minute. Flooding a channel must not make it answer.
 const REFUSALS: u32 = 6;
 
-/// How long it takes until another one may be told.
+/// How long it takes until another refusal may be sent.
 const REFUSAL_EVERY_MS: u64 = 60_000;
 
-/// Failures in a row that are nothing yet: connections break.
+/// Failures in a row that are tolerated: connections break.
 const FAILURES_TOLERATED: usize = 3;
 
 pub(super) struct Talk {
@@ -42,20 +42,20 @@ pub(super) struct Talk {
     failures: usize,
     /// No call before this.
     quiet_until: u64,
-    /// The next look for replies.
+    /// When replies are polled for next.
     poll_at: u64,
     refusals_left: u32,
     refusal_at: u64,
 }
 
-/// What became of a message.
+/// The outcome of a message.
 enum Done {
-    /// It has been dealt with, and this is to be said.
+    /// It has been handled, and this is the answer.
     Told(String),
-    /// It has been dealt with, and a word is due if there were not too many.
+    /// It has been handled, and this is the answer unless there were too many refusals.
     Refused(String),
     Ignored,
-    /// It is not known what became of it: it is looked at again.
+    /// Its outcome is unknown: it is handled again later.
     NotNow,
 }
 
@@ -80,7 +80,8 @@ impl Talk {
         }
     }
 
-    /// Says what is new, looks for replies where some are awaited, and tells when to come again; nothing means when it is woken.
+    /// Sends what is new, polls for replies if any are expected, and returns when to run again; `None` means when it is
+    /// woken.
     pub(super) fn turn(&mut self, asking: &Asking) -> Option<Duration> {
         let now = clock::boottime_ms();
         if now >= self.quiet_until
@@ -93,14 +94,14 @@ impl Talk {
         self.listens(asking).then(|| Duration::from_millis(next.saturating_sub(now)))
     }
 
-    /// The coordinator leaves: what was asked and has not gone out goes out.
+    /// The coordinator is leaving: questions that have not been sent are sent now.
     pub(super) fn last_words(&mut self, asking: &Asking) {
         if clock::boottime_ms() >= self.quiet_until {
             let _nobody_is_told = self.speak(asking);
         }
     }
 
-    /// Sends a text. A call that works ends a row of failures.
+    /// Sends a text. A successful call resets the count of failures in a row.
     fn send(&mut self, text: &str) -> Result<Option<String>, Trouble> {
         let sent = self.chat.send(text)?;
         self.failures = 0;
@@ -116,7 +117,7 @@ impl Talk {
         }
     }
 
-    /// Whether replies are awaited. Without a question that is open, and without control, nobody is called.
+    /// Whether replies are expected. Without an open question, and without control, no call is made.
     fn listens(&self, asking: &Asking) -> bool {
         self.control || (self.asks && !asking.open.is_empty())
     }
@@ -214,7 +215,7 @@ impl Talk {
         }
     }
 
-    /// Whether another refusal may be told.
+    /// Whether another refusal may be sent.
     fn may_refuse(&mut self) -> bool {
         let now = clock::boottime_ms();
         let minutes = now.saturating_sub(self.refusal_at) / REFUSAL_EVERY_MS;
@@ -230,7 +231,7 @@ impl Talk {
     fn hear(&mut self, heard: &Heard, asking: &Asking) -> Done {
         let Some(text) = &heard.text else { return Done::Ignored };
         let control = self.codes.control_code();
-        // Without a code it is talk, and with another run's mark it is another run's.
+        // Without a code it is chat, and with another run's mark it belongs to that run.
         let Some(reply) = phone::read(text).filter(|reply| reply.code.mark == control.mark) else {
             return Done::Ignored;
         };
@@ -241,7 +242,7 @@ impl Talk {
             return self.controlled(heard, &reply);
         }
         let code = |asked: &Asked| self.codes.question_code(asked.id, asked.attempt, asked.asked_at);
-        // All are compared, so that the time does not tell which one was nearly right.
+        // All are compared, so that the timing does not reveal which one was nearly right.
         let fitting = self.memory.asked.iter().map(|asked| reply.code.fits(&code(asked)));
         match fitting.collect::<Vec<bool>>().iter().rposition(|fits| *fits) {
             Some(index) => self.answered(heard, &reply, index, asking),
@@ -304,7 +305,7 @@ impl Talk {
                 Done::Told(format!("the run is paused; to continue it, write: {code} resume"))
             }
             Some(Said::Taken) => Done::Told("the run is in progress".to_owned()),
-            // Paused already, or this very message was taken before: either way nothing is to be done.
+            // Already paused, or this message was handled before: either way there is nothing to do.
             Some(Said::Already) => Done::Told("that was done already; nothing was changed".to_owned()),
             Some(Said::Refused(reason)) => Done::Refused(format!("nothing was changed: {reason}")),
             None => Done::NotNow,

@@ -1,14 +1,14 @@
-//! Telegram's Bot API: `sendMessage` out, `getUpdates` in. The token stands in the path of every call.
+//! Telegram's Bot API: `sendMessage` out, `getUpdates` in. The token is part of the path of every call.
 
 use serde_json::{Value, json};
 
 use super::http::{Answer, Server, Trouble};
 use super::{Chat, Heard, Secret};
 
-/// Where bots are spoken with.
+/// The address of the Bot API.
 const API: &str = "https://api.telegram.org";
 
-/// Updates that are taken at once, which is the most that Telegram gives.
+/// Updates that are fetched at once, which is the most that Telegram returns.
 const UPDATES: u32 = 100;
 
 /// The one cursor: the number of the next update.
@@ -75,7 +75,7 @@ impl Telegram {
 }
 
 impl Chat for Telegram {
-    /// What was written to the bot before is not for this run.
+    /// Messages written to the bot before are not for this run.
     fn begin(&self) -> Result<(String, String), Trouble> {
         let newest = self.updates("offset=-1&limit=1")?;
         let next = newest.last().and_then(|update| update["update_id"].as_i64()).map_or(0, |id| id.saturating_add(1));
@@ -93,7 +93,7 @@ impl Chat for Telegram {
         let updates = self.updates(&format!("offset={offset}&limit={UPDATES}"))?;
         let mut heard: Vec<(i64, Heard)> =
             updates.iter().filter_map(|update| Some((update["update_id"].as_i64()?, self.heard(update)?))).collect();
-        // A cursor only ever moves on: what is older goes first.
+        // A cursor only moves forward, so older updates go first.
         heard.sort_by_key(|(id, _)| *id);
         let from: i64 = offset.parse().unwrap_or(0);
         Ok(heard.into_iter().filter(|(id, _)| *id >= from).map(|(_, heard)| heard).collect())

@@ -1,14 +1,14 @@
-//! What an installation makes of a file's text, for each form that there is, and what is left when ours is taken out of it.
+//! What an installation makes of a file's text, for each form, and what is left when our part is removed.
 
 use super::edit::{self, Unfit, Wanted};
 use crate::agents::hook_installer::OwnFile;
 
-/// Stands above every pattern of ours in a list of patterns.
+/// The line above every pattern of ours in a list of patterns.
 const NOTE: &str = "# added by rekindle guard install; rekindle guard uninstall takes it out";
 
-/// What is to stand in a file.
+/// What a file should contain.
 pub enum Content {
-    /// Hooks among others' settings.
+    /// Hooks among other settings.
     Entries {
         kind: &'static str,
         /// The key of its status line.
@@ -21,15 +21,15 @@ pub enum Content {
     },
     /// Patterns in a list of them.
     Lines {
-        /// Those that are to stand there.
+        /// The patterns that should be there.
         wanted: Vec<String>,
-        /// Those that are ours; others' may have the same note, from another project in the same repository.
+        /// The patterns that are ours; others may have the same note, from another project in the same repository.
         ours: Vec<String>,
     },
 }
 
 impl Content {
-    /// What becomes of a text in which nothing is ours; nothing where somebody else's text is in the way.
+    /// The new text, made from one that contains nothing of ours; `None` if somebody else's text is in the way.
     pub fn build(&self, before: Option<&str>) -> Result<Option<String>, Unfit> {
         let before = before.unwrap_or_default();
         match self {
@@ -43,7 +43,7 @@ impl Content {
         }
     }
 
-    /// What is left of a text without ours; nothing where all of it is ours.
+    /// What is left of a text without our part; `None` if all of it is ours.
     pub fn strip(&self, text: &str, before: Option<&str>) -> Result<Option<String>, Unfit> {
         match self {
             Self::Entries { kind, status_line, .. } => edit::strip(text, kind, *status_line, before).map(Some),
@@ -52,7 +52,7 @@ impl Content {
         }
     }
 
-    /// Whether a text is as it should be already.
+    /// Whether a text is already as it should be.
     pub fn is(&self, text: &str) -> bool {
         match self {
             Self::Entries { kind, status_line, wanted } => {
@@ -67,7 +67,7 @@ impl Content {
     }
 }
 
-/// The patterns below our notes, with where their notes begin.
+/// The patterns below our notes, with the positions of the notes.
 fn notes(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
     let mut lines = text.split_inclusive('\n').map(move |line| {

@@ -1,5 +1,5 @@
-//! Hooks in a settings file's text: putting ours in, finding them, taking them out. It decides what is ours and what goes with
-//! it; how bytes are moved is `splice`'s.
+//! Hooks in a settings file's text: adding ours, finding them, removing them. It decides what is ours and what is removed
+//! with it; how bytes are moved is left to `splice`.
 
 use jsonc_parser::ast::{Object, Value as Node};
 use jsonc_parser::common::Ranged;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::splice::{Broken, Container, Doc, Json};
 use crate::agents::hook_installer::{Call, Entry, Verb};
 
-/// The key that all events stand under.
+/// The key that contains all events.
 const HOOKS: &str = "hooks";
 
 /// A byte order mark: it stays where it is and is no part of the JSON.
@@ -18,9 +18,9 @@ const MARK: char = '\u{feff}';
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unfit {
     Broken(Broken),
-    /// Something in it is not what it has to be.
+    /// Something in it does not have the required type.
     WrongType {
-        /// What, as a path of keys; empty for the whole.
+        /// The place, as a path of keys; empty for the whole text.
         key: String,
         wanted: &'static str,
     },
@@ -52,7 +52,7 @@ impl Group {
     }
 }
 
-/// All that is to stand in a file.
+/// Everything that a file should contain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     pub groups: Vec<Group>,
@@ -60,7 +60,7 @@ pub struct Wanted {
     pub status_line: Option<(&'static str, String)>,
 }
 
-/// What of ours stands in a text.
+/// What a text contains of ours.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Existing {
     pub entries: Vec<Entry>,
@@ -69,7 +69,7 @@ pub struct Existing {
 }
 
 impl Existing {
-    /// Whether exactly what is wanted stands there.
+    /// Whether it is exactly what is wanted.
     pub fn is(&self, wanted: &Wanted) -> bool {
         let hooks = self.entries.len() == wanted.groups.len()
             && wanted.groups.iter().all(|group| self.entries.iter().any(|entry| group.is(entry)));
@@ -81,7 +81,7 @@ impl Existing {
     }
 }
 
-/// The text with what is wanted put in. Nothing of ours may be in it.
+/// The text with what is wanted added. It must contain nothing of ours.
 pub fn add(text: &str, wanted: &Wanted) -> Result<String, Unfit> {
     let (mark, text) = split_mark(text);
     let doc = Doc::read(text).map_err(Unfit::Broken)?;
@@ -138,7 +138,7 @@ pub fn add(text: &str, wanted: &Wanted) -> Result<String, Unfit> {
     Ok(format!("{mark}{text}"))
 }
 
-/// What of a program's hooks stands in a text.
+/// What a text contains of a program's hooks.
 pub fn find(text: &str, kind: &str, status_line: Option<&str>) -> Result<Existing, Unfit> {
     let doc = Doc::read(split_mark(text).1).map_err(Unfit::Broken)?;
     let Some(Node::Object(root)) = &doc.root else { return Ok(Existing::default()) };
@@ -150,15 +150,15 @@ pub fn find(text: &str, kind: &str, status_line: Option<&str>) -> Result<Existin
     Ok(Existing { entries: entries(root, kind), status_line: line })
 }
 
-/// The text without anything of a program's hooks. What was there before tells which empty objects and lists are not ours, and
-/// what the status line was.
+/// The text without any of a program's hooks. `before`, the earlier text, shows which empty objects and lists are not ours,
+/// and what the status line was.
 pub fn strip(text: &str, kind: &str, status_line: Option<&str>, before: Option<&str>) -> Result<String, Unfit> {
     let (mark, text) = split_mark(text);
     let before = before.map(|before| split_mark(before).1);
     let before = before.and_then(|before| Some(Doc::read(before).ok()?.root?.into()));
     let before: Value = before.unwrap_or_default();
     let mut text = text.to_owned();
-    // Each round takes one thing out: there are never more than there are hooks and a status line.
+    // Each round removes one thing: there are never more than there are hooks and a status line.
     while let Some(next) = without_one(&text, kind, &before)? {
         text = next;
     }
@@ -173,12 +173,12 @@ pub fn strip(text: &str, kind: &str, status_line: Option<&str>, before: Option<&
     Ok(format!("{mark}{text}"))
 }
 
-/// Whether a text says nothing at all: an empty object, or not even that, and no comment.
+/// Whether a text is empty: an empty object, or not even that, and no comment.
 pub fn says_nothing(text: &str) -> bool {
     split_mark(text).1.chars().filter(|letter| !letter.is_whitespace()).eq("{}".chars()) || text.trim().is_empty()
 }
 
-/// The value of a key at the top; nothing where the text is no such JSON.
+/// The value of a top-level key; `None` if the text is not such JSON.
 pub fn value(text: &str, key: &str) -> Option<Value> {
     match Doc::read(split_mark(text).1).ok()?.root? {
         Node::Object(root) => get(&root, key).cloned().map(Value::from),
@@ -194,7 +194,7 @@ fn wrong(key: &str, wanted: &'static str) -> Unfit {
     Unfit::WrongType { key: key.to_owned(), wanted }
 }
 
-/// A text of space and comments alone, with an empty object after them.
+/// A text of only white space and comments, with an empty object after them.
 fn with_object(text: &str) -> String {
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let between = if text.is_empty() || text.ends_with('\n') { "" } else { newline };
@@ -238,7 +238,7 @@ fn without_key(text: &str, key: &str) -> Result<String, Unfit> {
     Ok(cut.unwrap_or_else(|| text.to_owned()))
 }
 
-/// The text without the first thing that is ours, as large as it can be taken; nothing when nothing is ours.
+/// The text without the first thing that is ours, in the largest possible unit; `None` if nothing is ours.
 fn without_one(text: &str, kind: &str, before: &Value) -> Result<Option<String>, Unfit> {
     let doc = Doc::read(text).map_err(Unfit::Broken)?;
     let Some(root @ Node::Object(top)) = &doc.root else { return Ok(None) };
@@ -306,7 +306,7 @@ fn entries(root: &Object<'_>, kind: &str) -> Vec<Entry> {
     entries
 }
 
-/// What a hook of ours calls; nothing for anybody else's.
+/// What a hook of ours calls; `None` for anybody else's.
 fn called(handler: &Node<'_>, kind: &str) -> Option<Call> {
     ours(&string(get_in(handler, "command")?)?, Verb::Hook, kind)
 }
@@ -323,7 +323,7 @@ fn get_in<'b, 'a>(node: &'b Node<'a>, key: &str) -> Option<&'b Node<'a>> {
     node.as_object().and_then(|object| get(object, key))
 }
 
-/// The value of a key; of two with the same name the last one counts, as it does for the programs.
+/// The value of a key; if there are two with the same name, the last one counts, as it does for the programs.
 fn get<'b, 'a>(object: &'b Object<'a>, key: &str) -> Option<&'b Node<'a>> {
     object.properties.iter().rfind(|property| property.name.as_str() == key).map(|property| &property.value)
 }

@@ -1,5 +1,5 @@
-//! Other programs' files on disk: reading one with all that has to stay the same, replacing it whole, removing it with the
-//! directories that were made for it. What stands in a file is decided elsewhere.
+//! Other programs' files on disk: reading one with everything that must stay the same, replacing it whole, removing it with
+//! the directories that were made for it. What a file contains is decided elsewhere.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -16,14 +16,14 @@ use crate::state_dir::sync_dir;
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub text: String,
-    /// Where it really lies, past symbolic links.
+    /// Its real path, with symbolic links resolved.
     target: PathBuf,
-    /// Whether it was reached by a link.
+    /// Whether it was reached through a link.
     pub linked: bool,
     access: Access,
 }
 
-/// Reads a file; nothing where there is none.
+/// Reads a file; `None` if there is none.
 pub fn look(path: &Path) -> Result<Option<Seen>, Error> {
     let found = match path.symlink_metadata() {
         Ok(found) => found,
@@ -48,7 +48,7 @@ pub fn look(path: &Path) -> Result<Option<Seen>, Error> {
     Ok(Some(Seen { text, target, linked: found.is_symlink(), access }))
 }
 
-/// Refuses a file that its owner has protected: replacing it would not ask.
+/// Refuses a file that its owner has write-protected: replacing it would ignore that.
 pub fn check_writable(path: &Path, seen: Option<&Seen>) -> Result<(), Error> {
     let Some(seen) = seen else { return Ok(()) };
     let protected = matches!(seen.access, Access::Like { mode, .. } if mode & 0o222 == 0);
@@ -100,15 +100,15 @@ pub fn make_dirs(dirs: &[PathBuf]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Removes those that are empty, the innermost first. One that somebody uses stays.
+/// Removes those that are empty, innermost first. One that is in use stays.
 pub fn remove_dirs(dirs: &[PathBuf]) {
     for dir in dirs.iter().rev() {
-        // Whatever keeps it from being removed is a reason to keep it.
+        // Whatever prevents the removal is a reason to keep it.
         let _ = std::fs::remove_dir(dir);
     }
 }
 
-/// Nobody may have written in between: their change would be lost.
+/// Fails if somebody has written in between: their change would be lost.
 fn unchanged(path: &Path, seen: Option<&Seen>) -> Result<(), Error> {
     let now = look(path)?;
     let same = match (&now, seen) {

@@ -1,5 +1,5 @@
-//! Hiding one person's settings from git: lines in the clone's own list of patterns, which come and go with the files that they
-//! are for.
+//! Hiding one person's settings from git: lines in the clone's own list of patterns, which are added and removed with the
+//! files that they are for.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use super::manifest::Ledger;
 use super::{Error, file, left, next};
 use crate::git::{self, Repo};
 
-/// What git has to be told so that it does not see a file.
+/// What git needs so that it does not see a file.
 pub struct Hidden {
     list: PathBuf,
     pattern: String,
@@ -16,7 +16,7 @@ pub struct Hidden {
 }
 
 impl Hidden {
-    /// Nothing where there is no repository.
+    /// `None` if there is no repository.
     pub fn find(root: &Path, path: &Path) -> Result<Option<Self>, Error> {
         let repo = match Repo::of(root) {
             Ok(repo) => repo,
@@ -33,7 +33,7 @@ impl Hidden {
     }
 }
 
-/// Hides a file from git where that is wanted, and shows it again where it is not. Returns the list that hides it.
+/// Hides a file from git if that is wanted, and otherwise shows it again. Returns the list that hides it.
 pub fn hide(ledger: &mut Ledger, path: &Path, hidden: Option<Hidden>) -> Result<Option<PathBuf>, Error> {
     let Some(hidden) = hidden else {
         show(ledger, path, None)?;
@@ -49,7 +49,8 @@ pub fn hide(ledger: &mut Ledger, path: &Path, hidden: Option<Hidden>) -> Result<
     Ok(Some(hidden.list))
 }
 
-/// Takes the pattern of a file out of whichever list it was put into; `hidden` tells where it would be if nothing is known.
+/// Removes the pattern of a file from whichever list it was added to; `hidden` says where it would be if nothing is
+/// recorded.
 pub fn show(ledger: &mut Ledger, path: &Path, hidden: Option<Hidden>) -> Result<(), Error> {
     let known = ledger.all().filter(|(_, record)| !record.lines.is_empty());
     let mut lists: Vec<(PathBuf, Vec<String>)> = known.map(|(list, record)| (list, record.lines.clone())).collect();
@@ -67,7 +68,7 @@ pub fn show(ledger: &mut Ledger, path: &Path, hidden: Option<Hidden>) -> Result<
     Ok(())
 }
 
-/// Whether a pattern is the one of a file: its path ends with it, as it was written.
+/// Whether a pattern belongs to a file: the file's path ends with it, as it was written.
 fn names(pattern: &str, path: &Path) -> bool {
     let mut plain = String::new();
     let mut letters = pattern.trim_start_matches('/').chars();

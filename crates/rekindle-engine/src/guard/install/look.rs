@@ -1,5 +1,5 @@
-//! How the hooks of a program stand: what is installed where, whether it can work, and what was there for the status line. It
-//! reads and changes nothing.
+//! The state of a program's hooks: what is installed where, whether it can work, and what the status line was before. It
+//! only reads.
 
 use std::path::{Path, PathBuf};
 
@@ -8,21 +8,21 @@ use super::manifest::{Ledger, ManifestEntry};
 use super::{Content, Error, Site, content, file};
 use crate::agents::hook_installer::{Event, Form, HookInstaller, Scope};
 
-/// How one file of one program stands.
+/// The state of one file of one program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
     pub kind: &'static str,
     pub scope: Scope,
     pub file: PathBuf,
-    /// What of ours is in it.
+    /// What it contains of ours.
     pub state: State,
 }
 
-/// What of ours is in a file.
+/// What a file contains of ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     Absent,
-    /// The file cannot be understood, so its program does not understand it either.
+    /// The file cannot be parsed, so its program cannot parse it either.
     Unreadable(String),
     /// Our hooks.
     Installed {
@@ -35,7 +35,7 @@ pub enum State {
     },
 }
 
-/// Looks at one program's files in every scope; a file that serves two is told once.
+/// Inspects one program's files in every scope; a file that serves two scopes is reported once.
 pub fn look(site: &Site<'_>, program: &dyn HookInstaller) -> Vec<Standing> {
     let mut standings: Vec<Standing> = Vec::new();
     for scope in Scope::ALL {
@@ -110,8 +110,8 @@ fn record(site: &Site<'_>, scope: Scope, path: &Path) -> Option<ManifestEntry> {
     Ledger::look(&dir, &base).ok()?.get(path).cloned()
 }
 
-/// The status line's command that counts without ours: of this scope or a weaker one, and where ours has taken its place, what
-/// was there before.
+/// The status line's command that applies without ours: of this scope or one of lower precedence, and where ours has
+/// replaced it, the previous command.
 pub fn chained_command(site: &Site<'_>, program: &dyn HookInstaller, strongest: Scope) -> Option<String> {
     let key = program.status_line()?;
     let command = |text: &str| edit::value(text, key)?.get("command")?.as_str().map(str::to_owned);

@@ -1,5 +1,5 @@
-//! What was there before: for each file that an installation touches, its text, what was made of it, which directories were
-//! made for it. It is on disk before the file is touched, so that whatever happens in between can be put right.
+//! The previous state: for each file that an installation touches, its text, what was made of it, which directories were
+//! created for it. It is on disk before the file is touched, so that whatever happens in between can be repaired.
 
 use std::fs::{DirBuilder, File, TryLockError};
 use std::io::ErrorKind;
@@ -15,28 +15,28 @@ use super::Error;
 /// The manifest's file.
 const FILE: &str = "installed.json";
 
-/// The form that is written; a higher number is refused.
+/// The version that is written; a higher number is refused.
 const VERSION: u32 = 1;
 
 /// States of one file that are remembered as made by us: one for each time that rekindle moved or changed what it writes.
 const STATES_MAX: usize = 16;
 
-/// How long another installation is waited for: it takes milliseconds.
+/// How long to wait for another installation: it takes milliseconds.
 const PATIENCE_MS: u64 = 5_000;
 
-/// Between two looks.
+/// Between two attempts to take the lock.
 const LOOK_MS: u64 = 20;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManifestEntry {
-    /// Where it is; from the project's directory where it lies below.
+    /// Its path; relative to the project's directory if it is below it.
     pub path: PathBuf,
-    /// Whose settings it holds; nothing for a list of patterns.
+    /// Whose settings it contains; empty for a list of patterns.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub kind: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub scope: String,
-    /// What stood in it; nothing where it was not there.
+    /// Its previous text; `None` if it did not exist.
     pub before: Option<String>,
     /// Hashes of what was made of that.
     pub after: Vec<String>,
@@ -58,7 +58,7 @@ impl ManifestEntry {
         self.after.contains(&hash(text))
     }
 
-    /// Remembers that a text was made of what was there before.
+    /// Remembers that a text was made from the previous one.
     pub fn remember(&mut self, text: &str) {
         let hash = hash(text);
         self.after.retain(|known| *known != hash);
@@ -79,18 +79,18 @@ struct Manifest {
     files: Vec<ManifestEntry>,
 }
 
-/// A manifest that is held: nobody else installs or uninstalls meanwhile.
+/// A locked manifest: nobody else installs or uninstalls meanwhile.
 #[derive(Debug)]
 pub struct Ledger {
     manifest: Manifest,
-    /// Its directory; nothing where there is none yet and nothing is to be written.
+    /// Its directory; `None` if there is none yet and nothing will be written.
     dir: Option<PathBuf>,
     base: PathBuf,
     _lock: Option<File>,
 }
 
 impl Ledger {
-    /// Takes the manifest in a directory, which is made if it is not there; its parent must be there.
+    /// Takes the manifest in a directory, which is created if it is missing; its parent must exist.
     pub fn take(dir: &Path, base: &Path) -> Result<Self, Error> {
         match DirBuilder::new().mode(0o700).create(dir) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(Error::io(dir, error)),
@@ -110,12 +110,12 @@ impl Ledger {
         Ok(Self { manifest, dir: Some(dir.to_owned()), base: base.to_owned(), _lock: Some(lock) })
     }
 
-    /// Takes it if it is there; otherwise nothing is known, and nothing is written.
+    /// Takes it if it exists; otherwise nothing is known, and nothing is written.
     pub fn take_if_there(dir: &Path, base: &Path) -> Result<Self, Error> {
         if dir.is_dir() { Self::take(dir, base) } else { Self::look(dir, base) }
     }
 
-    /// What it says, without holding it.
+    /// Its contents, without locking it.
     pub fn look(dir: &Path, base: &Path) -> Result<Self, Error> {
         Ok(Self { manifest: read(dir)?, dir: None, base: base.to_owned(), _lock: None })
     }
@@ -124,7 +124,7 @@ impl Ledger {
         self.manifest.files.iter().find(|record| self.base.join(&record.path) == path)
     }
 
-    /// All records, with the places of their files.
+    /// All records, with the paths of their files.
     pub fn all(&self) -> impl Iterator<Item = (PathBuf, &ManifestEntry)> {
         self.manifest.files.iter().map(|record| (self.base.join(&record.path), record))
     }
@@ -134,7 +134,7 @@ impl Ledger {
         record.dirs.iter().map(|dir| self.base.join(dir)).collect()
     }
 
-    /// Keeps the record of a file, in the place of an older one.
+    /// Stores the record of a file, replacing an older one.
     pub fn keep(&mut self, path: &Path, mut record: ManifestEntry) {
         let short = |path: &Path| path.strip_prefix(&self.base).unwrap_or(path).to_owned();
         record.path = short(path);
@@ -150,7 +150,7 @@ impl Ledger {
         self.manifest.files.retain(|record| base.join(&record.path) != path);
     }
 
-    /// Brings it to the disk; an empty one is removed.
+    /// Writes it to disk; an empty one is removed.
     pub fn save(&mut self) -> Result<(), Error> {
         let Some(dir) = &self.dir else { return Ok(()) };
         let path = dir.join(FILE);
@@ -175,7 +175,7 @@ fn read(dir: &Path) -> Result<Manifest, Error> {
         }
         Err(error) => return Err(Error::io(&path, error)),
     };
-    // One that cannot be read is as good as none: our entries are known by themselves.
+    // One that cannot be parsed counts as missing: our entries can be recognised without it.
     let manifest: Manifest = serde_json::from_slice(&text).unwrap_or_default();
     if manifest.version > VERSION { Err(Error::Newer(path)) } else { Ok(manifest) }
 }

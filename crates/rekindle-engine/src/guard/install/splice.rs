@@ -1,5 +1,5 @@
-//! JSON with comments as bytes: how something is put into an object or a list, and taken out again, with every other byte left
-//! as it was. It owns commas, indentation and line ends; what is put in and what counts as ours is decided in `edit`.
+//! JSON with comments as bytes: how something is added to an object or a list, and removed again, with every other byte left
+//! as it was. It owns commas, indentation and line endings; what is added and what counts as ours is decided in `edit`.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ const INDENT: &str = "  ";
 /// What is written, with its keys in the order given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Json {
-    /// Text, a number, a truth value, or anything whose order does not matter.
+    /// Text, a number, a boolean, or anything whose order does not matter.
     Plain(Value),
     List(Vec<Json>),
     Object(Vec<(String, Json)>),
@@ -32,7 +32,7 @@ impl Json {
     }
 }
 
-/// Why a text cannot be read.
+/// Why a text cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
     /// The line, from 1.
@@ -42,7 +42,7 @@ pub struct Broken {
     pub why: String,
 }
 
-/// How a file is written.
+/// A file's formatting.
 #[derive(Clone, Debug)]
 struct Style {
     newline: &'static str,
@@ -52,15 +52,15 @@ struct Style {
     spaced: bool,
 }
 
-/// A text that was read.
+/// A parsed text.
 pub struct Doc<'a> {
     text: &'a str,
-    /// The value; nothing where there are only space and comments.
+    /// The value; `None` if there are only white space and comments.
     pub root: Option<Node<'a>>,
     style: Style,
 }
 
-/// An object or a list: where its brackets stand and what is in it.
+/// An object or a list: the positions of its brackets and its contents.
 #[derive(Clone, Debug)]
 pub struct Container {
     open: usize,
@@ -69,7 +69,7 @@ pub struct Container {
 }
 
 impl Container {
-    /// The container that a node is; nothing for anything else.
+    /// The node as a container; `None` if it is something else.
     pub fn of(node: &Node<'_>) -> Option<Self> {
         let (range, children) = match node {
             Node::Object(object) => (object.range, object.properties.iter().map(|p| p.range).collect::<Vec<_>>()),
@@ -81,7 +81,7 @@ impl Container {
     }
 }
 
-/// Text that goes to a place.
+/// Text to insert at a position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Insertion {
     at: usize,
@@ -89,7 +89,7 @@ pub struct Insertion {
 }
 
 impl<'a> Doc<'a> {
-    /// Reads a text without its byte order mark.
+    /// Parses a text without its byte order mark.
     pub fn read(text: &'a str) -> Result<Self, Broken> {
         let read = parse_to_ast(text, &CollectOptions::default(), &SETTINGS).map_err(|error| Broken {
             line: error.line_display(),
@@ -100,7 +100,7 @@ impl<'a> Doc<'a> {
         Ok(Self { text, root: read.value, style })
     }
 
-    /// Puts things at the end of a container: a name before each where it is an object.
+    /// Adds items at the end of a container: with a name before each if it is an object.
     pub fn append(&self, container: &Container, items: &[(Option<&str>, &Json)]) -> Vec<Insertion> {
         match (container.children.first(), container.children.last()) {
             (Some(first), Some(last)) => self.append_after(container, first, last, items),
@@ -134,7 +134,7 @@ impl<'a> Doc<'a> {
         comma.into_iter().chain([Insertion { at, text }]).collect()
     }
 
-    /// Puts things into a container that holds nothing but space and comments.
+    /// Adds items to a container that has only white space and comments.
     fn fill(&self, container: &Container, items: &[(Option<&str>, &Json)]) -> Insertion {
         let (mut at, mut ended) = (container.open + 1, false);
         let mut from = at;
@@ -160,7 +160,7 @@ impl<'a> Doc<'a> {
         Insertion { at, text: format!("{}{end}", items.join(",")) }
     }
 
-    /// The text with everything put in.
+    /// The text with all insertions.
     pub fn with(&self, mut insertions: Vec<Insertion>) -> String {
         insertions.sort_by_key(|insertion| insertion.at);
         let mut text = String::with_capacity(self.text.len() + 4096);
@@ -174,7 +174,7 @@ impl<'a> Doc<'a> {
         text
     }
 
-    /// The text with another value in the place of one.
+    /// The text with one value replaced by another.
     pub fn replaced(&self, place: Range<usize>, value: &Json) -> String {
         let indent = self.indent_at(place.start);
         let shown = self.shown(None, value, !self.style.one_line, &indent);
@@ -201,7 +201,7 @@ impl<'a> Doc<'a> {
         let whole_lines = self.text[..head].ends_with('\n') && (after.starts_with('\n') || after.starts_with("\r\n"));
         let last = child + 1 == container.children.len();
         let own = if whole_lines {
-            // Only one line end goes: an empty line before it is somebody's.
+            // Only one line ending is removed: an empty line before it belongs to somebody.
             let line = head - if self.text[..head].ends_with("\r\n") { 2 } else { 1 };
             line..self.text.len() - after.len()
         } else if last && !self.text[..head].ends_with('\n') {
@@ -235,7 +235,7 @@ impl<'a> Doc<'a> {
         (at < limit && self.text[at..].starts_with(',')).then_some(at)
     }
 
-    /// Past the comments that stand behind something on its line, and whether the last of them ends the line.
+    /// The position after the comments that follow something on its line, and whether the last of them ends the line.
     fn after_comments(&self, from: usize, limit: usize) -> (usize, bool) {
         let (mut at, mut ended) = (from, false);
         loop {
@@ -256,7 +256,7 @@ impl<'a> Doc<'a> {
         from + (rest.len() - rest.trim_start().len())
     }
 
-    /// The comment that starts here, without its line end.
+    /// The comment that starts here, without its line ending.
     fn comment(&self, at: usize) -> Option<Range<usize>> {
         let rest = self.text.get(at..)?;
         let length = if rest.starts_with("//") {
@@ -269,7 +269,7 @@ impl<'a> Doc<'a> {
         Some(at..at + length)
     }
 
-    /// The indentation of the line that something stands on.
+    /// The indentation of the line that contains a position.
     fn indent_at(&self, at: usize) -> String {
         let line = self.text[..at].rfind('\n').map_or(0, |newline| newline + 1);
         let rest = &self.text[line..at];

@@ -1,5 +1,5 @@
-//! Network filesystems on Linux, by the magic number that `statfs` gives. It owns the list; what follows from a hit is
-//! the caller's decision.
+//! Network filesystems on Linux, recognised by the magic number that `statfs` gives. This file owns the list; the caller
+//! decides what to do about a match.
 
 use std::io;
 use std::path::Path;
@@ -20,7 +20,7 @@ const NETWORK: [(u32, &str); 12] = [
     (0x7461_636f, "ocfs2"),
 ];
 
-/// The kind of network filesystem the path is on, if it is on one.
+/// The kind of network filesystem the path is on, if any.
 pub fn network_filesystem(path: &Path) -> io::Result<Option<String>> {
     let kind = rustix::fs::statfs(path)?.f_type;
     // The field's type differs between architectures; every magic number has 32 bits.

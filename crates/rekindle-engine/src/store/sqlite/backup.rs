@@ -1,5 +1,5 @@
-//! Backups: verified copies of the database, the newest five. It owns their names, how one is taken and which are
-//! let go; restoring is `repair`'s.
+//! Backups: verified copies of the database, of which the newest five are kept. This file owns their names, how one is taken
+//! and which are removed; `repair` restores them.
 
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ use crate::store::Error;
 /// How long a backup counts as recent.
 pub const INTERVAL_MS: i64 = 3_600_000;
 
-/// Backups kept: several hours back, and one damaged file does not take the last chance.
+/// Backups kept: they reach several hours back, and one damaged file does not take the last chance.
 const KEPT: usize = 5;
 
-/// A backup on disk. Its name says all of it: `number-event-time.db`.
+/// A backup on disk. Its name holds all its metadata: `number-event-time.db`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Kept {
     /// Rises with every backup; clocks may not.
@@ -54,13 +54,13 @@ fn parse(path: PathBuf) -> Option<Kept> {
     Some(Kept { number, seq, time_ms, path })
 }
 
-/// Whether the last backup is old, or from a future that a corrected clock took back.
+/// Whether the last backup is old, or dated in the future because the clock was corrected.
 pub fn is_due(dir: &StateDir, now_ms: i64) -> Result<bool, Error> {
     let age = |kept: &Kept| now_ms.saturating_sub(kept.time_ms);
     Ok(list(dir)?.first().map(age).is_none_or(|age| !(0..INTERVAL_MS).contains(&age)))
 }
 
-/// Copies the database behind `source`, verifies the copy, and lets go of what is no longer needed.
+/// Copies the database behind `source`, verifies the copy, and removes backups and log segments that are no longer needed.
 pub fn take(dir: &StateDir, source: &Connection, now_ms: i64, migrations: &[&str]) -> Result<PathBuf, Error> {
     let folder = dir.backups();
     match std::fs::DirBuilder::new().mode(0o700).create(&folder) {
@@ -76,7 +76,7 @@ pub fn take(dir: &StateDir, source: &Connection, now_ms: i64, migrations: &[&str
     let seq = match copied {
         Ok(seq) => seq,
         Err(error) => {
-            // The error is what matters; the leftover is removed by the next backup at the latest.
+            // The error is what matters; the next backup removes the leftover at the latest.
             drop(remove_database(&temporary));
             return Err(error);
         }
@@ -87,7 +87,7 @@ pub fn take(dir: &StateDir, source: &Connection, now_ms: i64, migrations: &[&str
     Ok(path)
 }
 
-/// In one step: a copy in several would start over whenever the writer commits.
+/// Copies in one step: a copy in several steps would start over whenever the writer commits.
 fn copy(source: &Connection, to: &Path) -> Result<(), Error> {
     let mut target = connect::private(to, true)?;
     let backup = Backup::new(source, &mut target).map_err(fault)?;
@@ -97,7 +97,7 @@ fn copy(source: &Connection, to: &Path) -> Result<(), Error> {
     }
 }
 
-/// Verifies a copy as a whole; returns its last event.
+/// Verifies a whole copy; returns its last event.
 pub fn verified_head(path: &Path, migrations: &[&str]) -> Result<u64, Error> {
     let conn = connect::private(path, false)?;
     schema::check_marks(&conn, path, migrations)?;
@@ -120,7 +120,7 @@ fn prune(dir: &StateDir) -> Result<(), Error> {
     }
 }
 
-/// Removes a database nobody uses, with the files SQLite may have left beside it.
+/// Removes a database that is not in use, with the files that SQLite may have left beside it.
 pub fn remove_database(path: &Path) -> Result<(), Error> {
     for suffix in ["", "-journal", "-wal", "-shm"] {
         let mut name = path.as_os_str().to_owned();

@@ -1,5 +1,5 @@
-//! Whether a database says what was written into it: SQLite's own check, the hash chain, every checksum. It owns what
-//! is looked at and how deep; what follows from a finding is left to `open`, `backup` and the caller of `verify`.
+//! Whether a database holds what was written into it: SQLite's own check, the hash chain, every checksum. This file owns
+//! what is checked and how deep; `open`, `backup` and the caller of `verify` decide what to do about a finding.
 
 use rekindle_core::text::counted;
 use rusqlite::Connection;
@@ -10,24 +10,24 @@ use super::schema;
 use crate::store::chain;
 use crate::store::{Error, Head, Table, Verification};
 
-/// Findings reported at most; the first ones say enough.
+/// Limit on reported findings; the first ones say enough.
 const MAX_PROBLEMS: usize = 16;
 
 /// Events read at once while following the chain: bounds memory, amortises the query.
 pub const CHUNK: usize = 4_096;
 
-/// How deep to look.
+/// How deep to check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// The chain after an event, and everything small beside it.
+    /// The chain after an event, and everything small besides.
     Tail(u64),
-    /// The whole chain, and everything small beside it.
+    /// The whole chain, and everything small besides.
     Chain,
     /// All of it: SQLite's integrity check, the schema, the chain, every line.
     Whole,
 }
 
-/// Looks, and says what is wrong. Answers an error only when looking was not possible.
+/// Checks the content and reports what is wrong. Returns an error only if the check itself was not possible.
 pub fn content(conn: &Connection, depth: Depth, migrations: &[&str]) -> Result<Verification, Error> {
     let mut report = Verification::default();
     note(&mut report, schema::check_shape(conn, migrations))?;
@@ -37,7 +37,7 @@ pub fn content(conn: &Connection, depth: Depth, migrations: &[&str]) -> Result<V
     below_schema(conn, depth)
 }
 
-/// The same, where the schema is known to be right.
+/// The same check, for a schema that is known to be right.
 pub fn below_schema(conn: &Connection, depth: Depth) -> Result<Verification, Error> {
     let mut report = Verification::default();
     if depth == Depth::Whole {
@@ -59,7 +59,7 @@ pub fn below_schema(conn: &Connection, depth: Depth) -> Result<Verification, Err
     Ok(report)
 }
 
-/// Damage is a finding; anything else ends the looking.
+/// Damage becomes a finding; any other error ends the check.
 fn note(report: &mut Verification, result: Result<(), Error>) -> Result<(), Error> {
     match result {
         Err(Error::Corrupt(what)) => {
@@ -129,7 +129,7 @@ fn snapshots(conn: &Connection) -> Result<(), Error> {
     Ok(())
 }
 
-/// Places of lines are given out without gaps, so a missing one that nobody removed is damage too.
+/// Lines are numbered without gaps, so a missing one that is not on record as removed is damage too.
 fn lines(conn: &Connection, report: &mut Verification) -> Result<(), Error> {
     let removed = super::removed::all(conn)?;
     let mut removed = removed.into_iter().peekable();

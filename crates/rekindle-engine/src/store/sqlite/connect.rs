@@ -1,5 +1,5 @@
-//! The one way to SQLite: every connection is opened here, with every setting read back, and every answer of the
-//! library is named here. What is done with a connection is left to the files that ask for one.
+//! The one way to SQLite: every connection is opened here, with every setting read back, and every error of the library is
+//! classified here. The files that ask for a connection decide what to do with it.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::store::Error;
 /// The first SQLite without the WAL-reset bug, which could lose commits when several connections checkpoint.
 pub const LEAST_SQLITE: i32 = 3_051_003;
 
-/// How long a foreign lock is waited for; a person's `sqlite3` shell may hold one for a moment.
+/// How long to wait for a foreign lock; a person's `sqlite3` shell may hold one for a moment.
 const BUSY_MS: u64 = 5_000;
 
 /// Largest WAL left on disk after a burst; below it the file is kept and reused, which is faster than growing it.
@@ -32,12 +32,12 @@ const IOERR_DIR_FSYNC: i32 = 1290;
 const IOERR_SHMSIZE: i32 = 4874;
 /// `SQLITE_IOERR_DATA`: a page does not match its checksum.
 const IOERR_DATA: i32 = 8202;
-/// `SQLITE_IOERR_CORRUPTFS`: the filesystem itself says it is damaged.
+/// `SQLITE_IOERR_CORRUPTFS`: the filesystem reports that it is damaged.
 const IOERR_CORRUPTFS: i32 = 8458;
 /// `SQLITE_READONLY_DBMOVED`: the file is no longer where it was opened.
 const READONLY_DBMOVED: i32 = 1032;
 
-/// The library must be the bundled one; a system's older one has the bug.
+/// Checks that the library is the bundled one; an older one of the system has the bug.
 pub fn check_library() -> Result<(), Error> {
     let found = rusqlite::version_number();
     if found < LEAST_SQLITE {
@@ -46,7 +46,7 @@ pub fn check_library() -> Result<(), Error> {
     Ok(())
 }
 
-/// Opens an existing database to look at it and, if it is sound, to write: nothing is changed yet.
+/// Opens an existing database to inspect it and, if it is sound, to write: nothing is changed yet.
 pub fn existing(path: &Path) -> Result<Connection, Error> {
     let conn = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     set(&conn, "cell_size_check", 1)?;
@@ -54,7 +54,7 @@ pub fn existing(path: &Path) -> Result<Connection, Error> {
     Ok(conn)
 }
 
-/// Makes a connection that [`existing`] gave the writer's: WAL, every commit synced, checkpoints only on demand.
+/// Turns a connection from [`existing`] into the writer's: WAL, every commit synced, checkpoints only on demand.
 pub fn make_writer(conn: &Connection) -> Result<(), Error> {
     let mode: String = conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).map_err(fault)?;
     if mode != "wal" {
@@ -69,8 +69,8 @@ pub fn make_writer(conn: &Connection) -> Result<(), Error> {
     set(conn, "cache_size", WRITER_CACHE)
 }
 
-/// Opens a new or private file that nobody else looks at: a copy to check, a database being built. It is one file,
-/// without a WAL; whoever built it syncs it before it gets its name.
+/// Opens a new or private file that no other process uses: a copy to check, or a database being built. It is one file,
+/// without a WAL; the code that builds it syncs it before it gets its name.
 pub fn private(path: &Path, create: bool) -> Result<Connection, Error> {
     let create = if create { OpenFlags::SQLITE_OPEN_CREATE } else { OpenFlags::empty() };
     let conn = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE | create)?;
@@ -92,14 +92,14 @@ pub fn reader(path: &Path) -> Result<Connection, Error> {
     Ok(conn)
 }
 
-/// A database in memory, to compare schemas with.
+/// A database in memory, for comparing schemas.
 pub fn scratch() -> Result<Connection, Error> {
     Connection::open_in_memory().map_err(fault)
 }
 
-/// After a doubtful sync the library must not tidy up on closing: what is on disk is for the next opening to judge.
+/// After a doubtful sync the library must not tidy up on closing: the next opening must judge what is on disk.
 pub fn close_untouched(conn: Connection) {
-    // Failing to set it leaves the library's default, which is safe, only less careful.
+    // If setting it fails, the library's default remains, which is safe, only less careful.
     drop(conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true));
     drop(conn);
 }
@@ -113,7 +113,7 @@ fn open(path: &Path, flags: OpenFlags) -> Result<Connection, Error> {
     Ok(conn)
 }
 
-/// Sets a pragma and reads it back: SQLite ignores what it does not know or does not like.
+/// Sets a pragma and reads it back: SQLite ignores settings that it does not know or does not accept.
 fn set(conn: &Connection, name: &str, value: i64) -> Result<(), Error> {
     conn.execute_batch(&format!("PRAGMA {name} = {value}")).map_err(fault)?;
     let found = pragma(conn, name)?;
@@ -127,10 +127,10 @@ pub fn pragma(conn: &Connection, name: &str) -> Result<i64, Error> {
     conn.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0)).map_err(fault)
 }
 
-/// What the library says of a text index whose settings are gone, under the number of a caller's mistake.
+/// The library's message for a text index whose settings are gone; its error code is that of a caller's mistake.
 const TEXT_INDEX_DAMAGED: &str = "invalid fts5 file format";
 
-/// Names what the library said. Only damage is called damage: a lock, a lack of memory or of rights passes.
+/// Classifies an error of the library. Only damage is called damage: a lock, or a lack of memory or of rights, passes.
 pub fn fault(error: rusqlite::Error) -> Error {
     let text = error.to_string();
     let code = match &error {
@@ -149,7 +149,7 @@ pub fn fault(error: rusqlite::Error) -> Error {
         (ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase, _) => Error::Corrupt(text),
         (ErrorCode::DiskFull, _) => Error::Full(text),
         (ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked, _) => Error::Busy(text),
-        // A lock call of this process was refused: its locks may be wrong until it ends.
+        // A lock call of this process was refused: its locks may be wrong until the process ends.
         (ErrorCode::FileLockingProtocolFailed, _) => Error::Busy(format!(
             "the system refuses to lock the database ({text}); if this lasts, leave with Ctrl-C and type rekindle resume"
         )),
@@ -160,7 +160,7 @@ pub fn fault(error: rusqlite::Error) -> Error {
     }
 }
 
-/// Names what the operating system said about a file of ours.
+/// Classifies an error of the operating system about one of our files.
 pub fn io_fault(path: &Path, error: &std::io::Error) -> Error {
     let text = format!("{}: {error}", path.display());
     match error.kind() {

@@ -1,5 +1,5 @@
-//! Some kinds of events among many, found by the index of kinds: a view of a run with a million notes reads the few events that it
-//! shows. Each one is checked against its hash and the hash before it.
+//! Finds some kinds of events among many by the index of kinds: a view of a run with a million notes reads the few events
+//! that it shows. Each event is checked against its hash and the hash before it.
 
 use rusqlite::{Connection, OptionalExtension};
 
@@ -8,16 +8,16 @@ use super::read::{event_of, head_at, limit_of, stored};
 use crate::store::chain;
 use crate::store::{Error, Head, StoredEvent};
 
-/// The first kind after another.
+/// The next kind after a given one.
 pub const NEXT_KIND: &str = "SELECT kind FROM event WHERE kind > ?1 ORDER BY kind LIMIT 1";
 
-/// The first places of a kind after one.
+/// The first sequence numbers of a kind after a given one.
 pub const PLACES: &str = "SELECT seq FROM event WHERE kind = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3";
 
-/// How many there are after a place.
+/// How many events of a kind there are after a sequence number.
 pub const COUNT: &str = "SELECT count(*) FROM event WHERE kind = ?1 AND seq > ?2";
 
-/// The kinds that the log holds, one step of the index each.
+/// The kinds that the log holds; each costs one step of the index.
 pub fn all(conn: &Connection) -> Result<Vec<String>, Error> {
     let mut next = conn.prepare_cached(NEXT_KIND).map_err(fault)?;
     let mut kinds: Vec<String> = Vec::new();
@@ -30,9 +30,9 @@ pub fn all(conn: &Connection) -> Result<Vec<String>, Error> {
     }
 }
 
-/// Events of these kinds after a place, in order.
+/// Events of these kinds after a sequence number, in order.
 pub fn events(conn: &Connection, kinds: &[&str], after_seq: u64, limit: usize) -> Result<Vec<StoredEvent>, Error> {
-    // The index has the places of each kind in order: the first of all are among the first of each.
+    // The index has the events of each kind in order: the first of all are among the first of each.
     let mut of_kind = conn.prepare_cached(PLACES).map_err(fault)?;
     let mut places: Vec<u64> = Vec::new();
     for kind in kinds {
@@ -62,7 +62,7 @@ pub fn events(conn: &Connection, kinds: &[&str], after_seq: u64, limit: usize) -
     Ok(events)
 }
 
-/// How many events of a kind stand after a place.
+/// Counts the events of a kind after a sequence number.
 pub fn count(conn: &Connection, kind: &str, after_seq: u64) -> Result<u64, Error> {
     let counted: i64 = conn
         .prepare_cached(COUNT)

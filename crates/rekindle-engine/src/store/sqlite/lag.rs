@@ -1,18 +1,18 @@
-//! Whether a database is as new as its log: views ask before they show it. Repairing it is left to the next coordinator.
+//! Whether a database is as new as its log: views ask before they show it. The next coordinator repairs it.
 
 use super::{SqliteReader, shadow};
 use crate::state_dir::StateDir;
 use crate::store::{Error, Head, Read};
 use rekindle_core::text::counted;
 
-/// What is wrong with a database beside its log.
+/// How a database disagrees with its log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lag {
-    /// There is none, and the log has events.
+    /// There is no database, but the log has events.
     Missing { events: u64 },
-    /// It lacks the newest events.
+    /// The database lacks the newest events.
     Behind { events: u64 },
-    /// It holds another event than its log at the same place.
+    /// The database and its log hold different events with the same sequence number.
     Differs { seq: u64 },
 }
 

@@ -1,5 +1,5 @@
-//! From a state directory to a database that is fit to write: made, checked, repaired, migrated, level with its shadow
-//! log. It owns the order of these steps and what each finding leads to; how each is done stands in its own file.
+//! From a state directory to a database that is fit to write: created, checked, repaired, migrated, level with its shadow
+//! log. This file owns the order of these steps and what each finding leads to; each step has its own file.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -17,22 +17,22 @@ use crate::store::{Error, Head};
 /// Events up to which the whole chain is followed at every opening: some tens of milliseconds.
 const WHOLE_CHAIN_EVENTS: u64 = 50_000;
 
-/// Size up to which every page and every line is checked at every opening, for the same reason. Above it the caller
-/// runs `verify(0)` beside its work.
+/// Size up to which every page and every line is checked at every opening, for the same reason. Above it the caller runs
+/// `verify(0)` in the background.
 const WHOLE_CHECK_BYTES: u64 = 8 * 1024 * 1024;
 
-/// A database that is being built before it has its name.
+/// Name of a database that is still being built.
 const CREATING: &str = "creating.tmp";
 
 /// What opening gives to the writer.
 pub struct Opened {
     pub conn: Connection,
-    /// The shadow log, level with it.
+    /// The shadow log, level with the database.
     pub shadow: Shadow,
     pub report: OpenReport,
 }
 
-/// Opens the database of a directory. The caller is the only one to do so: it holds the coordinator's lock.
+/// Opens the database of a directory. No other process does so at the same time: the caller holds the coordinator's lock.
 pub fn open(dir: &StateDir, options: Options, migrations: &[&str]) -> Result<Opened, Error> {
     connect::check_library()?;
     repair::finish_exchange(dir)?;
@@ -69,7 +69,7 @@ fn sound(dir: &StateDir, options: Options, migrations: &[&str], report: &mut Ope
         match examine(&path, options, migrations, report) {
             Ok(conn) => return Ok(conn),
             Err(Error::Corrupt(damage)) => why = Some(damage),
-            // With copies of ours beside it, whatever stands there now took our database's place.
+            // With copies of ours beside it, the foreign file must have replaced our database.
             Err(Error::Foreign { why: damage, .. }) if has_copies(dir)? => why = Some(damage),
             Err(error) => return Err(error),
         }
@@ -83,7 +83,7 @@ fn has_copies(dir: &StateDir) -> Result<bool, Error> {
     Ok(!backup::list(dir)?.is_empty() || shadow::last_record(&dir.shadow())?.is_some())
 }
 
-/// Built under another name: a database of ours is never seen half made, so an empty file is never ours.
+/// Builds the database under another name: a database of ours is never seen half made, so an empty file is never ours.
 fn create(dir: &StateDir, migrations: &[&str]) -> Result<(), Error> {
     let temporary = dir.path().join(CREATING);
     backup::remove_database(&temporary)?;
@@ -93,7 +93,7 @@ fn create(dir: &StateDir, migrations: &[&str]) -> Result<(), Error> {
     install(&temporary, &dir.database()).map_err(|e| io_fault(&temporary, &e))
 }
 
-/// Opens and checks; damage is [`Error::Corrupt`], whatever passes by itself is another error.
+/// Opens and checks; damage is [`Error::Corrupt`], conditions that pass without repair are other errors.
 fn examine(path: &Path, options: Options, migrations: &[&str], report: &mut OpenReport) -> Result<Connection, Error> {
     let bytes = path.symlink_metadata().map_err(|e| io_fault(path, &e))?.len();
     if bytes == 0 {
@@ -105,7 +105,7 @@ fn examine(path: &Path, options: Options, migrations: &[&str], report: &mut Open
             report.whole = depth == Depth::Whole;
             Ok(conn)
         }
-        // What is damaged, foreign or newer is left exactly as it was found, its WAL included.
+        // A damaged, foreign or newer database is left exactly as it was found, its WAL included.
         Err(error) => {
             connect::close_untouched(conn);
             Err(error)
@@ -131,7 +131,7 @@ fn inspect(conn: &Connection, path: &Path, bytes: u64, options: Options, migrati
     }
 }
 
-/// A header that no longer says WAL hides the log beside it, and with it the newest commits.
+/// A header that no longer says WAL hides the WAL beside it, and with it the newest commits.
 fn check_journal(conn: &Connection, path: &Path) -> Result<(), Error> {
     let mode: String = conn.query_row("PRAGMA journal_mode", [], |row| row.get(0)).map_err(fault)?;
     let mut wal = path.as_os_str().to_owned();
@@ -168,14 +168,14 @@ fn settle_wal(conn: &Connection) -> Result<(), Error> {
     };
     match checkpoint("RESTART") {
         Ok(true) => Ok(()),
-        // A view that reads right now must not keep a run from starting; it holds up the reuse of the WAL, no more.
+        // A view that is reading at the moment must not keep a run from starting; it only delays the reuse of the WAL.
         Ok(false) | Err(Error::Busy(_)) => checkpoint("PASSIVE").map(drop),
         Err(error) => Err(error),
     }
 }
 
-/// Compares with the shadow log: events that only the shadow log has were lost from the database's WAL and are put
-/// back; a shadow log that cannot be connected is set aside.
+/// Compares with the shadow log: events that only the shadow log has were lost from the database's WAL and are put back; a
+/// shadow log that does not connect to the database is set aside.
 fn level(dir: &StateDir, conn: &mut Connection, report: &mut OpenReport) -> Result<(), Error> {
     let head = read::head(conn)?;
     let Some(shadowed) = shadow::last_record(&dir.shadow())? else {

@@ -1,5 +1,5 @@
-//! Connections for reading, shared by the threads of a process, and the read half of the store on top of them. It owns
-//! how many there are and notices when the database behind them was exchanged; the questions themselves are `read`'s.
+//! Connections for reading, shared by the threads of a process, and the read half of the store on top of them. This file
+//! owns how many there are and notices when the database behind them was replaced; the queries themselves are in `read`.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use crate::store::{
     Error, Head, Read, Row, Snapshot, SpoolOffset, StoredEvent, StoredLine, Stream, Table, Verification,
 };
 
-/// Connections kept open between questions: more are opened when needed and closed again.
+/// Connections kept open between queries: more are opened when needed and closed again.
 const KEPT: usize = 4;
 
-/// What a path led to when it was looked at: another file under the same name differs.
+/// Which file a path led to when it was checked: another file under the same name differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     path: PathBuf,
@@ -27,7 +27,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Of the file at a path; a missing one is [`Error::Gone`].
+    /// The identity of the file at a path; a missing file is [`Error::Gone`].
     pub fn of(path: &Path) -> Result<Identity, Error> {
         match path.symlink_metadata() {
             Ok(meta) => Ok(Identity { path: path.to_owned(), dev: meta.dev(), ino: meta.ino() }),
@@ -36,7 +36,7 @@ impl Identity {
         }
     }
 
-    /// The file is still there and the same.
+    /// Checks that the file is still there and the same.
     pub fn check(&self) -> Result<(), Error> {
         if Identity::of(&self.path)? == *self { Ok(()) } else { Err(Error::Gone(self.path.clone())) }
     }
@@ -56,12 +56,11 @@ struct State {
 }
 
 impl Pool {
-    /// Reads from the database at a path.
     pub fn new(path: PathBuf, shadow: PathBuf) -> Pool {
         Pool { path, shadow, state: Mutex::default(), events_read: AtomicU64::new(0) }
     }
 
-    /// Closes all connections; every further question gets this answer.
+    /// Closes all connections; every further query returns this error.
     pub fn close(&self, why: Error) {
         let mut state = self.lock();
         state.closed = Some(why);
@@ -101,8 +100,8 @@ impl Pool {
         answer
     }
 
-    /// Asks with a new connection. The text index's own check trusts what its connection remembers of the index, and
-    /// calls it damaged when the writer has merged parts of it since.
+    /// Queries with a new connection. The text index's own check trusts what its connection remembers of the index, and
+    /// reports damage when the writer has merged parts of it since.
     fn ask_afresh<T>(&self, question: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
         if let Some(why) = &self.lock().closed {
             return Err(why.clone());
@@ -195,10 +194,10 @@ impl<T: Pooled> Read for T {
     fn verify(&self, from_seq: u64) -> Result<Verification, Error> {
         let depth = if from_seq == 0 { Depth::Whole } else { Depth::Tail(from_seq) };
         let pool = self.pool();
-        // The shadow log first: it only ever trails the database, so what it has now the database must have.
+        // Read the shadow log first: it only ever trails the database, so the database must have what it has now.
         let shadowed = shadow::last_record(&pool.shadow)?;
         pool.ask_afresh(|conn| {
-            // One transaction, so that a writer in between cannot make two looks at the same thing differ.
+            // One transaction, so that a writer in between cannot make two reads of the same thing differ.
             let tx = conn.unchecked_transaction().map_err(connect::fault)?;
             let mut report = check::content(&tx, depth, schema::MIGRATIONS)?;
             if let Some(at) = shadowed

@@ -1,5 +1,5 @@
-//! Questions to a connection, each answer checked against its hash or checksum. It owns the SQL of reading; which
-//! connection is asked is left to `pool`, searching to `text_index`.
+//! Queries on a connection, each result checked against its hash or checksum. This file owns the SQL for reading; `pool`
+//! chooses the connection, `text_index` does the searching.
 
 use rusqlite::{Connection, OptionalExtension, Params};
 
@@ -7,7 +7,7 @@ use super::connect::fault;
 use crate::store::chain::{self, Hash, stream_code, stream_from_code, table_name};
 use crate::store::{Error, Head, LogLine, Row, Snapshot, SpoolOffset, StoredEvent, StoredLine, Stream, Table};
 
-/// The columns of a line, in the order [`line_of`] takes them. The outer join turns a lost source into an error.
+/// The columns of a line, in the order that [`line_of`] expects. The outer join turns a lost source into an error.
 pub const LINE_COLUMNS: &str =
     "SELECT l.seq, s.attempt, s.agent, s.epoch, s.stream, l.time_ms, l.pos, l.len, l.torn, l.text, l.sum
      FROM line l LEFT JOIN source s ON s.id = l.source";
@@ -17,7 +17,7 @@ pub fn stored(value: u64) -> i64 {
     value.cast_signed()
 }
 
-/// A limit as SQLite takes it.
+/// A limit in the form SQLite expects.
 pub fn limit_of(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
@@ -27,7 +27,7 @@ pub fn head(conn: &Connection) -> Result<Head, Error> {
     one_head(conn, sql, []).map(Option::unwrap_or_default)
 }
 
-/// Where the log stood after one event; `None` when there is no such event.
+/// Where the log ended after one event; `None` when there is no such event.
 pub fn head_at(conn: &Connection, seq: u64) -> Result<Option<Head>, Error> {
     if seq == 0 {
         return Ok(Some(Head::default()));
@@ -48,7 +48,7 @@ fn one_head(conn: &Connection, sql: &str, params: impl Params) -> Result<Option<
     Ok(Some(Head { last_seq: seq.cast_unsigned(), last_hash }))
 }
 
-/// Events after a place, with the chain followed through them.
+/// Events after a sequence number, with the chain followed through them.
 pub fn events(conn: &Connection, after_seq: u64, limit: usize) -> Result<Vec<StoredEvent>, Error> {
     let Some(mut head) = head_at(conn, after_seq)? else {
         return Ok(Vec::new());
@@ -82,7 +82,7 @@ pub fn event_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<StoredEvent> {
     })
 }
 
-/// The newest snapshot that matches its hash and the event it stands on.
+/// The newest snapshot that matches its hash and the event it was taken after.
 pub fn latest_snapshot(conn: &Connection) -> Result<Option<Snapshot>, Error> {
     let mut query = conn.prepare_cached("SELECT seq, state, hash FROM snapshot ORDER BY seq DESC").map_err(fault)?;
     let mut rows = query.query([]).map_err(fault)?;
@@ -181,7 +181,7 @@ pub fn meta(conn: &Connection, key: &str) -> Result<i64, Error> {
     }
 }
 
-/// The last place that was given to a line, removed or not; 0 when there is none.
+/// The last sequence number given to a line, removed or not; 0 when there is none.
 pub fn last_line(conn: &Connection) -> Result<u64, Error> {
     let last: Option<i64> = conn
         .prepare_cached("SELECT max(seq) FROM line")
@@ -206,7 +206,7 @@ pub fn attempt_tail(conn: &Connection, attempt: u64, n: usize) -> Result<Vec<Sto
     tail_of(conn, &sources_of_attempt(conn, attempt)?, n)
 }
 
-/// Source by source, each from its end by its index: the cost does not grow with what was written before.
+/// Reads source by source, each from its end by its index: the cost does not grow with what was written before.
 fn tail_of(conn: &Connection, sources: &[i64], n: usize) -> Result<Vec<StoredLine>, Error> {
     let mut found = Vec::new();
     for source in sources {
@@ -216,7 +216,7 @@ fn tail_of(conn: &Connection, sources: &[i64], n: usize) -> Result<Vec<StoredLin
     Ok(found.split_off(found.len().saturating_sub(n)))
 }
 
-/// Lines after a place, oldest first.
+/// Lines after a sequence number, oldest first.
 pub fn log_since(conn: &Connection, agent: Option<&str>, after: u64, limit: usize) -> Result<Vec<StoredLine>, Error> {
     let (after, limit_stored) = (stored(after), limit_of(limit));
     let Some(agent) = agent else {
@@ -225,12 +225,12 @@ pub fn log_since(conn: &Connection, agent: Option<&str>, after: u64, limit: usiz
     lines_of(conn, &sources(conn, agent)?, after, limit)
 }
 
-/// Lines of one attempt after a place, oldest first.
+/// Lines of one attempt after a sequence number, oldest first.
 pub fn attempt_lines(conn: &Connection, attempt: u64, after: u64, limit: usize) -> Result<Vec<StoredLine>, Error> {
     lines_of(conn, &sources_of_attempt(conn, attempt)?, stored(after), limit)
 }
 
-/// The places of those lines, from the index alone.
+/// The sequence numbers of those lines, from the index alone.
 pub fn attempt_places(conn: &Connection, attempt: u64, after: u64, limit: usize) -> Result<Vec<u64>, Error> {
     let mut found: Vec<u64> = Vec::new();
     for source in sources_of_attempt(conn, attempt)? {
@@ -269,7 +269,7 @@ fn sources(conn: &Connection, agent: &str) -> Result<Vec<i64>, Error> {
     ids.collect::<Result<_, _>>().map_err(fault)
 }
 
-/// The lines that an ending of the query selects.
+/// The lines selected by the query with this ending.
 pub fn lines(conn: &Connection, ending: &str, params: impl Params) -> Result<Vec<StoredLine>, Error> {
     let mut found = Vec::new();
     each_line(conn, ending, params, |line| {
@@ -279,7 +279,7 @@ pub fn lines(conn: &Connection, ending: &str, params: impl Params) -> Result<Vec
     Ok(found)
 }
 
-/// Hands the lines that an ending of the query selects to `take`, until it has enough and answers `false`.
+/// Passes the lines selected by the query with this ending to `take`, until it has enough and returns `false`.
 pub fn each_line(
     conn: &Connection,
     ending: &str,

@@ -1,5 +1,5 @@
-//! Removing the log lines of a run that is over. Places of lines are given out without gaps, so every removed one is on record: a
-//! gap that is not is damage. Events are never removed, their chain stays whole.
+//! Removes the log lines of a run that is over. Lines are numbered without gaps, so every removal is recorded: a gap that is
+//! not recorded is damage. Events are never removed, so their chain stays whole.
 
 use std::ops::RangeInclusive;
 
@@ -13,13 +13,25 @@ use crate::store::{Error, RemovedLines, chain};
 /// Lines removed in one transaction: some milliseconds, so that an append that comes in between hardly waits.
 const STEP_LINES: usize = 512;
 
-/// Bytes of text after which a step ends early, for the same reason when lines are long.
+/// Bytes of text after which a step ends early: the same reason, for long lines.
 const STEP_BYTES: usize = 256 * 1024;
 
 /// Free pages below which a database is left as it is: rewriting it would cost more than it brings.
 const FREE_MIN_BYTES: u64 = 1024 * 1024;
 
+<<<<<<< HEAD
 /// Removes some lines of one attempt, in the caller's transaction. None means that none is left.
+=======
+/// What one step removed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RemovedLines {
+    pub lines: u64,
+    /// Bytes of their texts.
+    pub bytes: u64,
+}
+
+/// Removes some lines of one attempt, in the caller's transaction. If it removes none, none are left.
+>>>>>>> 3190ba062ad81279bc794219679e9836478b92cc
 pub fn step(conn: &Connection, attempt: u64) -> Result<RemovedLines, Error> {
     let indexed = meta(conn, INDEXED_UPTO)?;
     let sql = "SELECT l.seq, l.text FROM line l WHERE l.source IN (SELECT id FROM source WHERE attempt = ?1)
@@ -56,7 +68,7 @@ pub fn step(conn: &Connection, attempt: u64) -> Result<RemovedLines, Error> {
     Ok(removed)
 }
 
-/// Puts down that the lines of these places were removed; parts that meet become one.
+/// Records that the lines with these numbers were removed; adjacent ranges are merged.
 pub fn put(conn: &Connection, places: RangeInclusive<u64>) -> Result<(), Error> {
     let (mut first, mut last) = (*places.start(), *places.end());
     if let Some(before) = ending_at(conn, first.saturating_sub(1))? {
@@ -77,7 +89,7 @@ fn delete(conn: &Connection, first: u64) -> Result<(), Error> {
     conn.prepare_cached(sql).and_then(|mut delete| delete.execute([stored(first)])).map_err(fault).map(drop)
 }
 
-/// Whether the database has the table: one of an earlier version is read before it is migrated.
+/// Whether the database has the table: a database of an earlier version is read before it is migrated.
 fn is_there(conn: &Connection) -> Result<bool, Error> {
     let sql = "SELECT count(*) FROM sqlite_schema WHERE name = 'removed_line'";
     conn.prepare_cached(sql)
@@ -86,7 +98,7 @@ fn is_there(conn: &Connection) -> Result<bool, Error> {
         .map(|n| n > 0)
 }
 
-/// All removed places, in order.
+/// All removed ranges, in order.
 pub fn all(conn: &Connection) -> Result<Vec<RangeInclusive<u64>>, Error> {
     if !is_there(conn)? {
         return Ok(Vec::new());
@@ -96,7 +108,7 @@ pub fn all(conn: &Connection) -> Result<Vec<RangeInclusive<u64>>, Error> {
     found.map(|row| row.map_err(fault).and_then(checked)).collect()
 }
 
-/// The removed places that begin at one.
+/// The removed range that begins at a line number.
 fn beginning_at(conn: &Connection, first: u64) -> Result<Option<RangeInclusive<u64>>, Error> {
     one(conn, "SELECT first, last, sum FROM removed_line WHERE first = ?1", first)
 }
@@ -106,7 +118,7 @@ fn ending_at(conn: &Connection, last: u64) -> Result<Option<RangeInclusive<u64>>
     Ok(one(conn, sql, last)?.filter(|found| *found.end() == last))
 }
 
-/// The last place that was removed; 0 when there is none.
+/// The last line number that was removed; 0 when there is none.
 pub fn last(conn: &Connection) -> Result<u64, Error> {
     if !is_there(conn)? {
         return Ok(0);
@@ -133,8 +145,8 @@ fn checked((first, last, sum): (i64, i64, i64)) -> Result<RangeInclusive<u64>, E
     Ok(places)
 }
 
-/// Gives free pages back to the disk where they are a good part of the database; returns how many bytes. No transaction may be
-/// open. It needs room for a second copy for a moment: a disk that has none keeps the database as it is.
+/// Returns free pages to the disk where they are a good part of the database; returns how many bytes. No transaction may be
+/// open. It needs space for a second copy for a moment: on a disk without that space the database stays as it is.
 pub fn compact(conn: &Connection) -> Result<u64, Error> {
     let of = |name: &str| pragma(conn, name).map(i64::cast_unsigned);
     let (page, pages, free) = (of("page_size")?, of("page_count")?, of("freelist_count")?);

@@ -1,9 +1,9 @@
-//! What is done about a damaged database: a new one is built from the newest good backup, the shadow log and whatever
-//! the damaged file still proves; the damaged files are kept aside. It owns the order of sources and the exchange of
-//! files; that there is damage was found by `open`.
+//! Repairs a damaged database: a new one is built from the newest good backup, the shadow log and whatever the damaged file
+//! still proves; the damaged files are kept aside. This file owns the order of sources and the exchange of files; `open`
+//! found the damage.
 //!
-//! Nothing is exchanged before the new database is complete, verified and synced under the name `repaired.db`. From
-//! then on that name means "finish the exchange", so a crash at any point is continued by the next opening.
+//! Nothing is exchanged before the new database is complete, verified and synced under the name `repaired.db`. From then on
+//! that name means "finish the exchange", so the next opening continues after a crash at any point.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
@@ -25,10 +25,10 @@ use crate::store::{Error, Head};
 /// A database under construction.
 const WORK: &str = "repairing.tmp";
 
-/// A complete one that waits to take the place of the damaged one.
+/// A complete database that waits to replace the damaged one.
 const READY: &str = "repaired.db";
 
-/// Rounds of asking shadow log and damaged file in turn; each must bring events, so real damage ends far earlier.
+/// Rounds of reading the shadow log and the damaged file in turn; each must bring events, so real damage ends far earlier.
 const ROUNDS: usize = 64;
 
 /// Events taken from a damaged file at once, before going one by one up to the damage.
@@ -69,7 +69,7 @@ pub fn repair(dir: &StateDir, why: &str, migrations: &[&str], report: &mut OpenR
     Ok(())
 }
 
-/// Puts the newest good backup, or an empty database, in place to work on.
+/// Puts the newest good backup, or an empty database, at `work` to build on.
 fn base(dir: &StateDir, work: &Path, migrations: &[&str]) -> Result<Option<PathBuf>, Error> {
     for kept in backup::list(dir)? {
         std::fs::copy(&kept.path, work).map_err(|e| io_fault(work, &e))?;
@@ -84,7 +84,6 @@ fn base(dir: &StateDir, work: &Path, migrations: &[&str]) -> Result<Option<PathB
     Ok(None)
 }
 
-/// What was put together.
 struct Rebuilt {
     head: Head,
     replayed: u64,
@@ -124,12 +123,13 @@ fn rebuild(dir: &StateDir, tx: &Transaction<'_>, damaged: Option<&Connection>) -
     Ok(Rebuilt { head, replayed, salvaged, lost_after, gaps })
 }
 
-/// Whether the damaged file speaks of later events than could be proved.
+/// Whether the damaged file claims later events than could be proved.
 fn claims_more(damaged: Option<&Connection>, head: Head) -> bool {
     damaged.is_some_and(|damaged| read::head(damaged).is_ok_and(|theirs| theirs.last_seq > head.last_seq))
 }
 
-/// Takes events that continue the chain out of the damaged file, up to the first that does not or cannot be read.
+/// Takes events that continue the chain out of the damaged file, up to the first one that does not continue it or cannot be
+/// read.
 fn salvage_events(tx: &Transaction<'_>, damaged: &Connection, head: &mut Head) -> Result<u64, Error> {
     let mut taken = 0;
     let mut size = CHUNK;
@@ -152,8 +152,8 @@ fn salvage_events(tx: &Transaction<'_>, damaged: &Connection, head: &mut Head) -
     }
 }
 
-/// Takes the log index out of the damaged file, all of it or nothing: lines that are only partly there would be
-/// doubled when the rest is read from the spools again.
+/// Takes the log index out of the damaged file, all of it or nothing: a partial copy would duplicate lines when the rest is
+/// read from the spools again.
 fn salvage_log(tx: &Transaction<'_>, damaged: &Connection) -> Result<bool, Error> {
     let Ok(offsets) = read::offsets(damaged) else {
         return Ok(false);
@@ -161,7 +161,7 @@ fn salvage_log(tx: &Transaction<'_>, damaged: &Connection) -> Result<bool, Error
     tx.execute_batch("SAVEPOINT log").map_err(fault)?;
     let mut cursor = Cursor::read(tx)?;
     let mut sources = Sources::default();
-    // What was removed since the backup was taken is in it again, and goes again with the next cleaning.
+    // Lines removed since the backup was taken are in it again; the next cleanup removes them again.
     let Ok(gone) = removed::all(damaged) else {
         tx.execute_batch("ROLLBACK TO log; RELEASE log").map_err(fault)?;
         return Ok(false);
@@ -191,7 +191,7 @@ fn salvage_log(tx: &Transaction<'_>, damaged: &Connection) -> Result<bool, Error
     }
 }
 
-/// Puts down which of the places up to one were removed from the damaged file.
+/// Records which of the lines before `upto` were removed from the damaged file.
 fn skip_removed(
     tx: &Transaction<'_>,
     cursor: &mut Cursor,
@@ -209,7 +209,7 @@ fn skip_removed(
     Ok(())
 }
 
-/// Moves a waiting repaired database into place and the damaged files aside; returns where those are.
+/// Moves a waiting repaired database into place and the damaged files aside; returns where the damaged files are.
 pub fn finish_exchange(dir: &StateDir) -> Result<Option<PathBuf>, Error> {
     let (ready, path) = (dir.path().join(READY), dir.database());
     if !ready.try_exists().map_err(|e| io_fault(&ready, &e))? {
@@ -220,7 +220,7 @@ pub fn finish_exchange(dir: &StateDir) -> Result<Option<PathBuf>, Error> {
     Ok(Some(aside))
 }
 
-/// Moves files of the state directory into a new folder `damaged-N`; they are a person's to look at and to remove.
+/// Moves files of the state directory into a new folder `damaged-N`, for a person to inspect and remove.
 pub fn put_aside(dir: &StateDir, names: &[&str]) -> Result<PathBuf, Error> {
     let aside = new_folder(dir)?;
     for name in names {

@@ -1,5 +1,5 @@
-//! Bringing a database forward from the shadow log, and the shadow log from the database. It owns the order in which
-//! records are believed: only what continues the chain is taken. When to replay is `open`'s and `repair`'s decision.
+//! Brings a database forward from the shadow log, and the shadow log from the database. This file owns the order in which
+//! records are trusted: only what continues the chain is taken. `open` and `repair` decide when to replay.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,9 +20,9 @@ pub type Offsets = BTreeMap<(u64, Stream), u64>;
 pub struct Replayed {
     pub head: Head,
     pub events: u64,
-    /// Where spools stood after the last of them, as far as the shadow log says.
+    /// How far spools had been read after the last of them, as far as the shadow log says.
     pub offsets: Offsets,
-    /// A whole record claims to be the next event but is chained to another one.
+    /// An undamaged record claims to be the next event but is chained to another one.
     pub diverged: bool,
 }
 
@@ -43,7 +43,7 @@ pub fn events(conn: &Connection, shadow_dir: &Path, head: Head) -> Result<Replay
             put_event(conn, &event)?;
             replayed.events += 1;
         }
-        // Offsets count once an event of this replay needs them; those of records that did not fit are not believed.
+        // Offsets count once an event of this replay needs them; those of records that did not fit are not trusted.
         if replayed.events > 0 && ends_at.is_none_or(|seq| seq == replayed.head.last_seq) {
             replayed.offsets.extend(offsets.iter().map(|o| ((o.attempt, o.stream), o.next)));
         }
@@ -52,7 +52,7 @@ pub fn events(conn: &Connection, shadow_dir: &Path, head: Head) -> Result<Replay
     Ok(replayed)
 }
 
-/// Writes what a replay found beside events; returns the parts of spools whose lines are now missing in the index.
+/// Writes the offsets that a replay found; returns the parts of spools whose lines are now missing in the index.
 pub fn write_offsets(conn: &Connection, offsets: &Offsets) -> Result<Vec<SpoolGap>, Error> {
     let before: Offsets = read::offsets(conn)?.into_iter().map(|o| ((o.attempt, o.stream), o.next)).collect();
     let mut gaps = Vec::new();

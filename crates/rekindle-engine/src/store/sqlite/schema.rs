@@ -1,5 +1,5 @@
-//! The database's schema and how it moves from one version to the next. It owns the versions, the application's mark
-//! and the comparison of a found schema with the expected one; when to migrate and what to save before is `open`'s.
+//! The database's schema and how it is migrated from one version to the next. This file owns the versions, the application's
+//! mark and the comparison of a found schema with the expected one; `open` decides when to migrate and what to save first.
 
 use std::path::Path;
 
@@ -53,8 +53,8 @@ pub fn check_marks(conn: &Connection, path: &Path, migrations: &[&str]) -> Resul
     Ok(())
 }
 
-/// The schema must be, statement by statement, the one its version has: a flipped bit in it changes meanings, and
-/// SQLite's own check does not see that.
+/// The schema must match that of its version, statement by statement: a flipped bit in it changes meanings, and SQLite's own
+/// check does not detect that.
 pub fn check_shape(conn: &Connection, migrations: &[&str]) -> Result<(), Error> {
     let found = version(conn)?;
     let known = usize::try_from(found).ok().and_then(|n| migrations.get(..n));

@@ -1,9 +1,9 @@
-//! The shadow log: a second, plain copy of every event, to repair the database from. It owns the segments' files and
-//! their records; `open` and `repair` decide what to take from it.
+//! The shadow log: a second, plain copy of every event, to repair the database from. This file owns the segment files and
+//! their records; `open` and `repair` decide what to take from them.
 //!
-//! A record is one line, `length checksum json`, written after the commit it copies and before its acknowledgement,
-//! without a sync of its own: the database has already synced. A companion thread syncs once a second. Offsets of
-//! spools ride along, so that a replay does not hand lines to an adapter twice; lines themselves stand in the spools.
+//! A record is one line, `length checksum json`, written after the commit it copies and before its acknowledgement, without
+//! a sync of its own: the database has already synced. A companion thread syncs once a second. Records also carry spool
+//! offsets, so that a replay does not hand lines to an adapter twice; the lines themselves are in the spools.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -25,7 +25,7 @@ mod sync;
 pub use scan::{last_record, quick_end, records, segments};
 pub use sync::Syncer;
 
-/// Size at which a new segment is begun: large enough to be few, small enough to be dropped one by one.
+/// Size at which a new segment starts: large enough that there are few, small enough to drop them one by one.
 const SEGMENT_BYTES: u64 = 64 * 1024 * 1024;
 
 /// One record: what one transaction added.
@@ -46,7 +46,7 @@ impl ShadowRecord {
         })
     }
 
-    /// Where the log ends with it, if it has events.
+    /// Where the log ends after this record, if it has events.
     pub fn head(&self) -> Option<Head> {
         let last = self.events.last()?;
         Some(Head { last_seq: last.seq, last_hash: Hash::from_hex(&last.hash)? })
@@ -72,7 +72,7 @@ impl ShadowEvent {
         ShadowEvent { seq, time_ms, run, kind, agent, task, epoch, details, hash: hash.to_string() }
     }
 
-    /// The event, unless its hash is not one.
+    /// Converts the event; `None` if its hash is malformed.
     pub fn into_stored(self) -> Option<StoredEvent> {
         let ShadowEvent { seq, time_ms, run, kind, agent, task, epoch, details, hash } = self;
         let hash = Hash::from_hex(&hash)?;
@@ -80,8 +80,8 @@ impl ShadowEvent {
     }
 }
 
-/// The writing end. It may fall behind when its disk is full; [`Shadow::reached`] says where it stands, and whoever
-/// has the database brings it up again.
+/// The writing end. It may fall behind when its disk is full; [`Shadow::reached`] says how far it got, and the owner of the
+/// database brings it up to date again.
 pub struct Shadow {
     dir: PathBuf,
     syncer: Syncer,
@@ -105,7 +105,7 @@ struct Segment {
 }
 
 impl Shadow {
-    /// Opens for appending after the last whole record; what a crash left after it is cut off.
+    /// Opens for appending after the last whole record; anything that a crash left after it is truncated.
     pub fn open(dir: &Path) -> Result<Shadow, Error> {
         match std::fs::DirBuilder::new().mode(0o700).create(dir) {
             Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => {
@@ -149,9 +149,9 @@ impl Shadow {
         }
     }
 
-    /// Writes events, which must follow those it has, together with the offsets that wait.
+    /// Writes events, which must follow those already written, together with the pending offsets.
     pub fn append(&mut self, events: &[StoredEvent]) -> Result<(), Error> {
-        // A sync that failed may have lost records that were written: go back and write them again, elsewhere.
+        // A failed sync may have lost records that were written: go back and write them again, in a new segment.
         if let Some(synced) = self.syncer.take_failure() {
             self.segment = None;
             self.reached = self.reached.min(synced);
@@ -200,7 +200,7 @@ impl Shadow {
             Ok(()) => segment.len += bytes.len() as u64,
             Err(error) => {
                 let fault = io_fault(&segment.path, &error);
-                // Half a record would make the next one unreadable; a segment that cannot be cut back is left.
+                // Half a record would make the next one unreadable; a segment that cannot be truncated is abandoned.
                 if segment.file.set_len(segment.len).is_err() {
                     self.segment = None;
                 }
@@ -247,7 +247,7 @@ fn encode(record: &ShadowRecord) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// The record in a line, if the line is whole and unchanged.
+/// Decodes a line, if it is whole and unchanged.
 fn decode(line: &[u8]) -> Option<ShadowRecord> {
     let line = line.strip_suffix(b"\n")?;
     let (len, rest) = (line.get(..8)?, line.strip_prefix(line.get(..8)?)?.strip_prefix(b" ")?);

@@ -1,6 +1,6 @@
-//! Full-text search over log lines, and the index behind it. The index is filled lazily, in bounded steps, by the
-//! writer in idle moments; a search asks it as far as it reaches and looks through the rest itself. What matches is
-//! defined by [`Query`]; the index only proposes.
+//! Full-text search over log lines, and the index behind it. The writer fills the index lazily, in bounded steps, in idle
+//! moments; a search uses the index as far as it reaches and scans the rest. [`Query`] defines what matches; the index only
+//! proposes.
 
 use rusqlite::Connection;
 
@@ -10,16 +10,16 @@ use super::write::put_meta;
 use crate::store::search::Query;
 use crate::store::{Error, StoredLine};
 
-/// The number that says up to which line the index reaches.
+/// Key of the number up to which lines are indexed.
 pub const INDEXED_UPTO: &str = "text_index_upto";
 
 /// Lines indexed in one step: some milliseconds, so that an append that comes in between hardly waits.
 const STEP_LINES: usize = 512;
 
-/// Bytes of text after which a step ends early, for the same reason when lines are long.
+/// Bytes of text after which a step ends early: the same reason, for long lines.
 const STEP_BYTES: usize = 128 * 1024;
 
-/// Moves the index on by one step, in the caller's transaction; returns up to where it reaches then.
+/// Advances the index by one step, in the caller's transaction; returns how far it then reaches.
 pub fn step(conn: &Connection, upto: u64) -> Result<u64, Error> {
     let mut query =
         conn.prepare_cached("SELECT seq, text FROM line WHERE seq > ?1 ORDER BY seq LIMIT ?2").map_err(fault)?;
@@ -37,7 +37,7 @@ pub fn step(conn: &Connection, upto: u64) -> Result<u64, Error> {
         reached = seq.cast_unsigned();
     }
     if bytes < STEP_BYTES && lines < STEP_LINES {
-        // Nothing comes after this one: the places behind it, if there are any, were removed before they were indexed.
+        // No line comes after this one: any higher numbers were removed before they were indexed.
         reached = reached.max(read::last_line(conn)?);
     }
     put_meta(conn, INDEXED_UPTO, stored(reached))?;
@@ -82,7 +82,7 @@ impl Hit<'_> {
     }
 }
 
-/// Looks at every line on one side of `upto`.
+/// Scans every line on one side of `upto`.
 fn scan(conn: &Connection, side: &str, upto: i64, agent: Option<&str>, found: &mut Hit<'_>) -> Result<(), Error> {
     let ending = format!("WHERE {side} AND (?2 IS NULL OR s.agent = ?2) ORDER BY l.seq DESC");
     each_line(conn, &ending, (upto, agent), |line| {
@@ -91,7 +91,7 @@ fn scan(conn: &Connection, side: &str, upto: i64, agent: Option<&str>, found: &m
     })
 }
 
-/// Looks at the lines that the index proposes.
+/// Checks the lines that the index proposes.
 fn ask_index(
     conn: &Connection,
     expression: &str,

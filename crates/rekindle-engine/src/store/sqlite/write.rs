@@ -1,5 +1,5 @@
-//! How a batch becomes rows: the SQL of writing, inside a transaction that the caller holds. It owns the places that
-//! are given out (events and lines) and the memory of sources; when to commit is left to `writer`.
+//! How a batch becomes rows: the SQL for writing, inside a transaction that the caller holds. This file assigns the sequence
+//! numbers of events and lines and remembers sources; `writer` decides when to commit.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::read::{self, limit_of, stored};
 use crate::store::chain::{self, stream_code, table_name};
 use crate::store::{Batch, Error, Head, LogLine, Row, SNAPSHOTS_KEPT, SpoolOffset, StoredEvent, Stream, Table};
 
-/// The number that says derived tables are behind the events and wait for `replace_rows`.
+/// Key of the number that marks the derived tables as stale, to be rebuilt with `replace_rows`.
 pub const ROWS_STALE: &str = "rows_stale";
 
 /// Sources remembered, so that a line costs no lookup; far more than agents ever run at once.
@@ -24,13 +24,13 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// As the database says.
+    /// Reads the cursor from the database.
     pub fn read(conn: &Connection) -> Result<Cursor, Error> {
         Ok(Cursor { head: read::head(conn)?, last_line: read::last_line(conn)? })
     }
 }
 
-/// Ids of sources already seen. To be cleared after a rollback, which may have taken some of them back.
+/// Ids of sources already seen. Clear it after a rollback, which may have undone some of them.
 #[derive(Debug, Default)]
 pub struct Sources(HashMap<(u64, Stream), (String, u64, i64)>);
 
@@ -67,7 +67,7 @@ impl Sources {
     }
 }
 
-/// Writes a batch; returns its events as they now stand.
+/// Writes a batch; returns its events as stored.
 pub fn batch(
     conn: &Connection,
     cursor: &mut Cursor,
@@ -108,7 +108,7 @@ pub fn put_event(conn: &Connection, event: &StoredEvent) -> Result<(), Error> {
     conn.prepare_cached(sql).and_then(|mut insert| insert.execute(fields)).map_err(fault).map(drop)
 }
 
-/// Writes a line at the next place.
+/// Writes a line with the next sequence number.
 pub fn put_line(conn: &Connection, cursor: &mut Cursor, sources: &mut Sources, line: &LogLine) -> Result<(), Error> {
     let sql =
         "INSERT INTO line (seq, source, time_ms, pos, len, torn, text, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
@@ -121,7 +121,7 @@ pub fn put_line(conn: &Connection, cursor: &mut Cursor, sources: &mut Sources, l
     Ok(())
 }
 
-/// Writes how far a spool is read.
+/// Writes how far a spool has been read.
 pub fn put_offset(conn: &Connection, offset: SpoolOffset) -> Result<(), Error> {
     let sql = "INSERT INTO spool (attempt, stream, next, sum) VALUES (?1, ?2, ?3, ?4)
                ON CONFLICT (attempt, stream) DO UPDATE SET next = excluded.next, sum = excluded.sum";
@@ -152,7 +152,7 @@ fn put_row(conn: &Connection, row: &Row) -> Result<(), Error> {
     conn.prepare_cached(sql).and_then(|mut upsert| upsert.execute(fields)).map_err(fault).map(drop)
 }
 
-/// Writes a snapshot and lets go of the oldest.
+/// Writes a snapshot and removes the oldest.
 pub fn put_snapshot(conn: &Connection, head: Head, state: &[u8]) -> Result<(), Error> {
     let hash = chain::snapshot_hash(head, state);
     conn.prepare_cached("INSERT OR REPLACE INTO snapshot (seq, state, hash) VALUES (?1, ?2, ?3)")
@@ -179,7 +179,7 @@ pub fn replace_rows(conn: &Connection, rows: &[Row]) -> Result<(), Error> {
     put_meta(conn, ROWS_STALE, 0)
 }
 
-/// Whether the derived tables already are exactly these rows. What cannot be read is not the same.
+/// Whether the derived tables already hold exactly these rows. A row that cannot be read counts as different.
 pub fn same_rows(conn: &Connection, rows: &[Row]) -> Result<bool, Error> {
     if read::meta(conn, ROWS_STALE)? != 0 {
         return Ok(false);

@@ -1,8 +1,8 @@
-//! The one thread that writes. It owns the writing connection, the order of commits, group commit, and the chores of
-//! idle moments: the text index and checkpoints. What a batch means is `write`'s; how it got here is the queue's.
+//! The one thread that writes. It owns the writing connection, the order of commits, group commit, and the chores of idle
+//! moments: the text index and checkpoints. `write` defines what a batch means; the queue brings it here.
 //!
-//! An append is answered after COMMIT has synced, after the files were seen to be still there, and after the shadow
-//! log has its copy. A sync that failed is never tried again: the thread lets go of the database and says so.
+//! An append is answered after COMMIT has synced, after a check that the files are still there, and after the shadow log has
+//! its copy. A failed sync is never retried: the thread closes the database and reports it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub const QUEUE: usize = 1_024;
 /// Requests in one transaction: bounds how long the first of them waits for the last.
 const MAX_GROUP: usize = 256;
 
-/// Stillness after which the thread turns to its chores.
+/// Idle time after which the thread turns to its chores.
 const IDLE: Duration = Duration::from_millis(20);
 
 /// WAL growth after which an idle moment is used for a checkpoint.
@@ -34,7 +34,7 @@ const IDLE_CHECKPOINT_BYTES: usize = 1024 * 1024;
 /// WAL growth after which a checkpoint no longer waits for an idle moment: reading a long WAL is slow.
 const FULL_CHECKPOINT_BYTES: usize = 32 * 1024 * 1024;
 
-/// What a small transaction adds to the WAL beside its texts: a handful of pages.
+/// What a small transaction adds to the WAL besides its texts: a handful of pages.
 const TRANSACTION_BYTES: usize = 16 * 1024;
 
 /// Lines that may wait for the text index before busy times have to give way to it, one step per [`INDEX_EVERY`].
@@ -45,7 +45,7 @@ const INDEX_EVERY: u32 = 64;
 
 pub type Reply<T> = SyncSender<Result<T, Error>>;
 
-/// What the thread is asked for.
+/// What callers ask of the thread.
 pub enum Request {
     Append(Batch, Reply<Receipt>),
     ReplaceRows(Vec<Row>, Reply<()>),
@@ -63,16 +63,16 @@ pub struct Writer {
     indexed_upto: u64,
     wal_bytes: usize,
     since_index: u32,
-    /// A chore failed; it waits for the next commit instead of being tried in a loop.
+    /// A chore failed; it waits for the next commit instead of being retried in a loop.
     chores_failed: bool,
     /// Why nothing can be written any more.
     broken: Option<Error>,
 }
 
 impl Writer {
-    /// Takes over what opening prepared.
+    /// Takes over the connection and shadow log that opening prepared.
     pub fn new(conn: Connection, shadow: Shadow, pool: Arc<Pool>, path: &Path) -> Result<Writer, Error> {
-        // An empty write transaction makes sure that the WAL exists before it is looked at.
+        // An empty write transaction makes sure that the WAL exists before its identity is read.
         conn.execute_batch("BEGIN IMMEDIATE; COMMIT").map_err(fault)?;
         let mut wal = path.as_os_str().to_owned();
         wal.push("-wal");
@@ -91,7 +91,7 @@ impl Writer {
         })
     }
 
-    /// Serves requests until nobody can send any more.
+    /// Serves requests until every sender is gone.
     pub fn run(mut self, queue: &Receiver<Request>) {
         while let Some(first) = self.next(queue) {
             let mut group = vec![first];
@@ -131,7 +131,7 @@ impl Writer {
             match request {
                 Request::Append(batch, reply) => appends.push((batch, reply)),
                 Request::ReplaceRows(rows, reply) => {
-                    // In order: what was asked before is committed before.
+                    // In order: earlier requests are committed earlier.
                     self.append_all(std::mem::take(&mut appends));
                     let answer = self.replace_rows(&rows);
                     drop(reply.send(answer));
@@ -150,8 +150,8 @@ impl Writer {
         self.append_all(appends);
     }
 
-    /// Commits the batches as one transaction; when that fails for all, one by one, so that a batch that is too much
-    /// for the disk does not fail the others.
+    /// Commits the batches as one transaction; if the whole transaction fails, commits them one by one, so that a batch that
+    /// is too much for the disk does not fail the others.
     fn append_all(&mut self, appends: Vec<(Batch, Reply<Receipt>)>) {
         if appends.is_empty() {
             return;
@@ -166,7 +166,7 @@ impl Writer {
             Err(error) => vec![Err(error); batches.len()],
         };
         for ((_, reply), answer) in appends.into_iter().zip(answers) {
-            // Whoever stopped waiting does not want the answer.
+            // A caller that stopped waiting does not want the answer.
             drop(reply.send(answer));
         }
     }
@@ -199,7 +199,7 @@ impl Writer {
         answers
     }
 
-    /// Runs `work` in a write transaction; on an error everything is taken back.
+    /// Runs `work` in a write transaction; an error rolls everything back.
     fn guarded<T>(&mut self, work: impl FnOnce(&mut Writer, &Connection) -> Result<T, Error>) -> Result<T, Error> {
         if let Some(why) = &self.broken {
             return Err(why.clone());
@@ -212,7 +212,7 @@ impl Writer {
             conn.prepare_cached("COMMIT").and_then(|mut s| s.execute([])).map_err(fault)?;
             Ok(value)
         });
-        // Only what is still reachable under its name is durable.
+        // Only files that are still reachable under their names are durable.
         let done = done.and_then(|value| self.files.iter().try_for_each(Identity::check).map(|()| value));
         self.wal_bytes += TRANSACTION_BYTES;
         if let Err(error) = &done {
@@ -230,7 +230,7 @@ impl Writer {
         done
     }
 
-    /// Lets go of the database for good.
+    /// Gives up the database for good.
     fn break_off(&mut self, conn: Connection, why: Error) {
         connect::close_untouched(conn);
         self.pool.close(why.clone());
@@ -254,7 +254,7 @@ impl Writer {
         }
     }
 
-    /// The commit is durable whatever happens here; a shadow log that falls behind is brought up at a later commit.
+    /// The commit is durable whatever happens here; a shadow log that falls behind is brought up to date at a later commit.
     fn copy_to_shadow(&mut self, events: &[StoredEvent], offsets: &[SpoolOffset]) {
         self.shadow.note_offsets(offsets);
         if events.is_empty() || self.shadow.append(events).is_ok() {
@@ -302,7 +302,7 @@ impl Writer {
         self.since_index = 0;
     }
 
-    /// PASSIVE never waits for readers and never holds them up; the WAL is reused, not cut.
+    /// PASSIVE never waits for readers and never blocks them; the WAL is reused, not truncated.
     fn checkpoint(&mut self) {
         self.wal_bytes = 0;
         let Some(conn) = self.conn.take() else { return };
@@ -319,8 +319,8 @@ impl Writer {
 
     fn close(mut self) {
         if self.broken.is_none() {
-            // The writer's connection is to be the last: then SQLite leaves one whole file and no WAL. All of this is
-            // tidiness; what it would have done, the next opening does.
+            // The writer's connection should be the last: then SQLite leaves one whole file and no WAL. All of this is only
+            // tidying; the next opening does whatever is skipped here.
             self.pool.close(Error::Closed);
             drop(self.shadow.append(&[]));
             self.checkpoint();

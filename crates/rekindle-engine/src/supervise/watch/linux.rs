@@ -1,4 +1,4 @@
-//! Linux: one epoll over shims' pidfds, one inotify for all bundle directories, and an eventfd to be woken by.
+//! Linux: one epoll over shims' pidfds, one inotify for all bundle directories, and an eventfd for waking the thread.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,7 +23,7 @@ use super::POLL_MS;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Token(pub(super) u64);
 
-/// What the system said.
+/// What the system reported.
 #[derive(Debug)]
 pub(super) enum WatchEvent {
     /// A file of this name in a bundle changed.
@@ -33,26 +33,26 @@ pub(super) enum WatchEvent {
     Anything,
 }
 
-/// The eventfd's place in epoll; tokens begin above.
+/// The eventfd's id in epoll.
 const WAKE: u64 = u64::MAX;
-/// The inotify's place in epoll.
+/// The inotify's id in epoll.
 const FILES: u64 = u64::MAX - 1;
 
 /// Events taken from epoll at once.
 const EVENTS_MAX: usize = 256;
 
-/// Events of files taken in one turn, in bytes: some thousand.
+/// File events read at once, in bytes: some thousand events.
 const FILES_BYTES: usize = 256 << 10;
 
-/// First and longest wait before a queue or an inotify that was refused is asked for again: a person who closes an editor or
+/// First and longest wait before asking again for a queue or an inotify that was refused: a person who closes an editor or
 /// raises the limit is helped within a minute, and a machine that stays short is hardly asked.
 const RENEW_MS: (u64, u64) = (1_000, 60_000);
 
 #[derive(Debug)]
 pub(super) struct EventSource {
-    /// Without descriptors for it there is only the time between two looks.
+    /// Unset if there are no descriptors for it; then bundles are only polled.
     queue: OnceLock<Queue>,
-    /// Ends a wait without a queue.
+    /// Ends a wait when there is no queue.
     bell: (Mutex<bool>, Condvar),
     dirs: Mutex<Dirs>,
     renewal: Mutex<Renewal>,
@@ -62,11 +62,11 @@ pub(super) struct EventSource {
 struct Queue {
     epoll: OwnedFd,
     wake: OwnedFd,
-    /// There are few of these for a user, and every editor takes one.
+    /// Each user has few of these, and every editor takes one.
     inotify: OnceLock<OwnedFd>,
 }
 
-/// When what was refused is asked for again.
+/// When to ask again for what was refused.
 #[derive(Debug)]
 struct Renewal {
     at_ms: u64,
@@ -85,17 +85,17 @@ impl Queue {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN)?;
         let queue = Self { epoll, wake, inotify: OnceLock::new() };
-        // Without it files are looked at, and it is asked for again.
+        // Without it files are polled, and it is requested again.
         let _looked_at = queue.watch_files();
         Ok(queue)
     }
 
-    /// Asks for an inotify, unless there is one.
+    /// Creates the inotify, unless there is one.
     fn watch_files(&self) -> io::Result<()> {
         if self.inotify.get().is_none() {
             let inotify = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
             epoll::add(&self.epoll, &inotify, EventData::new_u64(FILES), EventFlags::IN)?;
-            // Asked for by one at a time: the renewal is held.
+            // Only one thread does this at a time: the caller holds the renewal lock.
             let _first = self.inotify.set(inotify);
         }
         Ok(())
@@ -127,14 +127,14 @@ impl EventSource {
         renewal.at_ms = now_ms + renewal.wait_ms;
         match self.queue.get() {
             Some(queue) => drop(queue.watch_files()),
-            // Whoever waits for the bell now looks again within a poll, and waits for the queue then.
+            // A thread that waits on the bell now wakes within a poll interval, and then waits on the queue.
             None => drop(Queue::new().map(|queue| self.queue.set(queue))),
         }
     }
 
     pub(super) fn wake(&self) {
         match self.queue.get() {
-            // Full means that it is already awake.
+            // A full counter means that it is already awake.
             Some(queue) => drop(rustix::io::write(&queue.wake, &1_u64.to_ne_bytes())),
             None => {
                 *self.bell.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
@@ -147,7 +147,7 @@ impl EventSource {
         let flags = WatchFlags::MODIFY | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR;
         self.renew();
         let inotify = self.queue.get().and_then(|queue| queue.inotify.get()).ok_or_else(no_queue)?;
-        // Held over the call, so that no event of the new watch is read before it has a name.
+        // Held over the call, so that no event of the new watch is read before its token is known.
         let mut dirs = self.dirs();
         let watch = inotify::add_watch(inotify, dir, flags)?;
         dirs.tokens.insert(watch, token);
@@ -168,7 +168,7 @@ impl EventSource {
     pub(super) fn add_process(&self, token: Token, process: &Process) -> io::Result<()> {
         let queue = self.queue.get().ok_or_else(no_queue)?;
         match epoll::add(&queue.epoll, process, EventData::new_u64(token.0), EventFlags::IN) {
-            // It is watched already.
+            // It is already watched.
             Ok(()) | Err(Errno::EXIST) => Ok(()),
             Err(error) => Err(error.into()),
         }

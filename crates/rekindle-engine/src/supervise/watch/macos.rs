@@ -1,5 +1,5 @@
-//! macOS: no queue that serves files and foreign processes alike at this number, so everything is looked at in turn.
-//! Unchecked on a real machine so far.
+//! macOS: no queue serves both files and foreign processes at this number, so everything is polled. Not tested on a real
+//! machine so far.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -12,7 +12,7 @@ use rekindle_shim::identity::Process;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Token(pub(super) u64);
 
-/// What the system said; on this system always the last.
+/// What the system reported; on this system always the last variant.
 #[derive(Debug)]
 #[expect(dead_code, reason = "the other systems say more")]
 pub(super) enum WatchEvent {
@@ -23,12 +23,12 @@ pub(super) enum WatchEvent {
     Anything,
 }
 
-/// Between two looks: a person does not notice it, and some thousand files are looked at well within.
+/// Poll interval: a person does not notice it, and some thousand files are checked well within it.
 const LOOK_MS: u64 = 250;
 
 #[derive(Debug)]
 pub(super) struct EventSource {
-    /// Both ends of a pair; without descriptors for it there is only the time between two looks.
+    /// Both ends of a socket pair; without descriptors for it, only the poll interval ends a wait.
     bell: Option<(UnixStream, UnixStream)>,
 }
 
@@ -45,7 +45,7 @@ impl EventSource {
     pub(super) fn wake(&self) {
         if let Some((wake, _)) = &self.bell {
             let mut wake: &UnixStream = wake;
-            // Full means that it is already awake.
+            // A full socket means that it is already awake.
             let _ = wake.write(b"!");
         }
     }
@@ -65,7 +65,7 @@ impl EventSource {
     #[expect(clippy::unused_self, reason = "other systems keep a list")]
     pub(super) fn remove_process(&self, _process: &Process) {}
 
-    /// Waits until it is woken or it is time to look.
+    /// Waits until it is woken or the next poll is due.
     pub(super) fn wait(&self, timeout_ms: Option<u64>, signs: &mut Vec<WatchEvent>) {
         let wait_ms = timeout_ms.map_or(LOOK_MS, |ms| ms.min(LOOK_MS));
         match &self.bell {

@@ -1,4 +1,4 @@
-//! What is known about the watched bundles and what is still to be told. Bounded by their number: every kind of
+//! What is known about the watched bundles and what is still to be reported. Bounded by their number: every kind of
 //! observation waits at most once per bundle.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -18,19 +18,19 @@ use super::{BundleKey, Observation, POLL_MS, Stream, Twice};
 pub(super) struct Entry {
     dir: PathBuf,
     shim: Option<Process>,
-    /// Our child, by its number: ours to reap, pinned or not.
+    /// The process id of our child, which we must reap, pinned or not.
     child: Option<u32>,
-    /// The shim was already gone when it was looked for.
+    /// The shim was already gone when we tried to open it.
     gone: bool,
     /// The bundle was seen held by a shim: once it is free, that shim is gone.
     held: bool,
-    /// The system watches the directory for us.
+    /// The system watches the directory.
     dir_watched: bool,
-    /// It had no watch left for it.
+    /// The system had no watch left for the directory.
     dir_refused: bool,
-    /// The system tells the end of the shim.
+    /// The system reports the end of the shim.
     process_watched: bool,
-    /// How a shim of ours ended.
+    /// The exit code of a shim of ours.
     code: Option<i32>,
     token: Token,
     recorded: bool,
@@ -42,13 +42,13 @@ pub(super) struct Entry {
 /// What is known about one stream.
 #[derive(Debug, Default)]
 struct Growth {
-    /// Its length at the last look.
+    /// Its length at the last check.
     bytes: u64,
-    /// It has grown and nobody was told.
+    /// It has grown since the last report.
     dirty: bool,
-    /// Someone was told and has not asked again.
+    /// Growth was reported, and the receiver has not asked again.
     told: bool,
-    /// The telling waits in the queue.
+    /// The report is waiting to be sent.
     queued: bool,
 }
 
@@ -57,7 +57,7 @@ impl Entry {
         Self { child: Some(shim.id().pid), shim: Some(shim), held: true, ..Self::bare(dir) }
     }
 
-    /// A child that could not be pinned: the lock was handed to it, so its bundle tells when it is gone.
+    /// A child that could not be pinned: the lock was handed to it, so its bundle shows when it is gone.
     pub(super) fn unpinned(dir: &Path, pid: u32) -> Self {
         Self { child: Some(pid), held: true, ..Self::bare(dir) }
     }
@@ -65,7 +65,7 @@ impl Entry {
     pub(super) fn adopted(dir: &Path, record: Option<&ShimRecord>) -> Self {
         let mut entry = Self::bare(dir);
         if let Some(record) = record {
-            // What the system does not tell now is asked again by looking.
+            // Whatever the system does not answer now is polled for later.
             let _asked_again = entry.find(record);
         }
         entry
@@ -90,7 +90,7 @@ impl Entry {
         }
     }
 
-    /// Pins the recorded shim. For watching, likeness is enough: nothing is signalled here.
+    /// Pins the recorded shim. For watching, a likely match is enough: nothing is signalled here.
     fn find(&mut self, record: &ShimRecord) -> io::Result<()> {
         match record.shim.open()? {
             Opened::Ours(shim) | Opened::Likely(shim) => self.shim = Some(shim),
@@ -99,13 +99,13 @@ impl Entry {
         Ok(())
     }
 
-    /// Whether it has to be looked at, because the system does not tell everything about it.
+    /// Whether it has to be polled, because the system does not report everything about it.
     fn is_polled(&self) -> bool {
         let told = self.dir_watched && (self.process_watched || self.gone);
         !self.ended && !told
     }
 
-    /// Lets the system watch what it did not take so far.
+    /// Asks the system to watch what it does not watch so far.
     fn attend(&mut self, source: &EventSource) {
         if !self.dir_watched {
             let watched = source.add_dir(self.token, &self.dir);
@@ -132,7 +132,7 @@ impl Entry {
         }
     }
 
-    /// Whether the shim is gone, as far as that can be told.
+    /// Whether the shim is gone, as far as that can be known.
     fn has_exited(&mut self) -> bool {
         if self.gone || self.shim.as_ref().is_some_and(Process::exited) {
             return true;
@@ -146,7 +146,7 @@ impl Entry {
             (self.child, self.code) = (None, reaped);
             return true;
         }
-        // Without a pin the lock tells: the kernel releases it with its last holder.
+        // Without a pin the lock shows it: the kernel releases it with its last holder.
         match Bundle::open(&self.dir) {
             Ok(Some(bundle)) => match lock::is_held(&bundle) {
                 Ok(true) => {
@@ -173,7 +173,7 @@ impl Entry {
 pub(super) enum Flushed {
     All,
     Full,
-    /// Nobody listens any more.
+    /// The receiver is gone.
     Disconnected,
 }
 
@@ -183,11 +183,11 @@ pub(super) struct State {
     tokens: BTreeMap<Token, BundleKey>,
     next_token: u64,
     waiting: VecDeque<Observation>,
-    /// Our children that are no longer watched and not yet reaped, by number, with their pins.
+    /// Our children that are no longer watched and not yet reaped, with their process ids and pins.
     leaving: BTreeMap<Token, (u32, Option<Process>)>,
-    /// When bundles that the system does not watch were last looked at.
+    /// When bundles that the system does not watch were last polled.
     polled_at_ms: u64,
-    /// The system had no watch left when that was last asked for.
+    /// The system had no watch left when one was last requested.
     lacking: bool,
 }
 
@@ -201,7 +201,7 @@ impl State {
         entry.attend(source);
         self.tokens.insert(entry.token, key);
         self.entries.insert(key, entry);
-        // What happened before the watch was set is seen by looking.
+        // This finds what happened before the watch was set.
         self.look(key, source);
         Ok(())
     }
@@ -221,11 +221,11 @@ impl State {
         }
     }
 
-    /// The end of a bundle is told again at the next look.
+    /// Reports the end of a bundle again at the next poll.
     pub(super) fn look_again(&mut self, key: BundleKey) {
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.ended = false;
-            // Looked at by us, whatever the system tells: it has told its part.
+            // Poll it, even if the system watches it: the system has already reported its part.
             (entry.dir_watched, entry.process_watched) = (false, false);
         }
     }
@@ -234,7 +234,7 @@ impl State {
         self.entries.get(&key)?.code
     }
 
-    /// Whether bundles are looked at for want of a watch. With no bundle at all nothing new is known.
+    /// Whether bundles are polled for lack of a watch. With no bundle at all, the last answer stands.
     pub(super) fn lacks_watches(&mut self) -> bool {
         if !self.entries.is_empty() {
             self.lacking = self.entries.values().any(|entry| entry.dir_refused);
@@ -242,13 +242,13 @@ impl State {
         self.lacking
     }
 
-    /// Whether anything has to be looked at because the system does not watch it.
+    /// Whether anything has to be polled because the system does not watch it.
     pub(super) fn polls(&self) -> bool {
         let unpinned = self.leaving.values().any(|(_, shim)| shim.is_none());
         unpinned || self.entries.values().any(Entry::is_polled)
     }
 
-    /// Looks at what the system does not watch, unless that was done a moment ago, and tries to have it watched.
+    /// Polls what the system does not watch, unless that was done a moment ago, and asks the system again to watch it.
     pub(super) fn poll(&mut self, now_ms: u64, source: &EventSource) {
         if now_ms < self.polled_at_ms + POLL_MS || !self.polls() {
             return;
@@ -264,7 +264,7 @@ impl State {
         self.leaving.retain(|_, (pid, shim)| shim.is_some() || reap(*pid).is_none());
     }
 
-    /// Whether something came to be told.
+    /// Asks for a new report of growth; returns whether there is one to send.
     pub(super) fn rearm(&mut self, key: BundleKey, stream: Stream) -> bool {
         let Some(entry) = self.entries.get_mut(&key) else {
             return false;
@@ -298,7 +298,7 @@ impl State {
         }
     }
 
-    /// Tells what waits, until it does not fit.
+    /// Sends the waiting observations until the channel is full.
     pub(super) fn flush(&mut self, observations: &SyncSender<Observation>) -> Flushed {
         while let Some(next) = self.waiting.front().copied() {
             match observations.try_send(next) {
@@ -339,7 +339,7 @@ impl State {
         true
     }
 
-    /// Compares the bundle with what is known of it.
+    /// Compares the bundle with what is known about it.
     fn look(&mut self, key: BundleKey, source: &EventSource) {
         for (stream, name) in [(Stream::Out, OUT), (Stream::Err, ERR)] {
             let Some(entry) = self.entries.get_mut(&key) else {
@@ -390,7 +390,7 @@ impl State {
         if let Some(shim) = entry.shim.take() {
             source.remove_process(&shim);
         }
-        // Ended and ours: there is nothing to wait for.
+        // It has ended and is our child: reaping it does not block.
         if let Some(code) = entry.child.take().and_then(reap) {
             entry.code = code;
         }
@@ -402,8 +402,8 @@ impl State {
     }
 }
 
-/// Takes the remains of our child: its exit code, where it had one; nothing while it lives. One that is not there to be reaped
-/// has ended too.
+/// Reaps our child: returns its exit code, if it had one; `None` while it lives. A child that cannot be reaped has ended
+/// too.
 fn reap(pid: u32) -> Option<Option<i32>> {
     match identity::reap(pid) {
         Ok(reaped) => reaped.map(|Reaped(code)| code),

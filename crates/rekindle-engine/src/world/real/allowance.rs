@@ -1,4 +1,4 @@
-//! What the user's own command says of the allowance: one JSON object with `remaining_percent` and `resets_at`.
+//! What the user's own command reports about the allowance: one JSON object with `remaining_percent` and `resets_at`.
 
 use rekindle_core::event::UsageLeft;
 use rekindle_core::time::Time;
@@ -12,7 +12,7 @@ struct Answer {
     resets_at: Option<String>,
 }
 
-/// Reads an answer; nothing where it is none.
+/// Parses an answer; `None` if it is not one.
 pub fn read(said: &str) -> Option<UsageLeft> {
     let answer: Answer = serde_json::from_str(said.trim()).ok()?;
     if !(0.0..=100.0).contains(&answer.remaining_percent) {

@@ -1,5 +1,6 @@
-//! What a task's checks say before anybody works on it. They run in the task's own workspace and not in a copy of it: what git
-//! ignores, such as installed packages, is part of what they need, and a check that fails only for want of it proves nothing.
+//! The results of a task's checks before any work on it. They run in the task's own workspace and not in a copy of it: files
+//! that git ignores, such as installed packages, are part of what they need, and a check that fails only for lack of them
+//! proves nothing.
 
 use std::path::Path;
 
@@ -13,16 +14,16 @@ use crate::world::CheckOrder;
 use crate::world::Message;
 
 /// Time for all checks of an attempt together before its agent is started: enough for a check that fails at once because
-/// nothing is there yet, little beside the work of an agent. What takes longer is not known.
+/// nothing is there yet, little compared to the work of an agent. The result of a check that takes longer is unknown.
 const BUDGET_MS: u64 = 30_000;
 
-/// What a shell says of a command that cannot be run or is not there: that shows nothing about the work.
+/// A shell's exit codes for a command that cannot be run or does not exist: they show nothing about the work.
 const NOT_RUN: [i32; 2] = [126, 127];
 
-/// Longest name of a check: the whole command stands in the plan.
+/// Longest name of a check: the plan has the whole command.
 const NAME_BYTES: usize = 200;
 
-/// Runs the checks of tasks and tells what they said, in order.
+/// Runs the checks of tasks and reports their results, in order.
 pub(super) fn take(shared: &Shared, attempt: AttemptId, orders: &[CheckOrder]) {
     let mut left_ms = BUDGET_MS;
     for order in orders {
@@ -39,7 +40,7 @@ pub(super) fn take(shared: &Shared, attempt: AttemptId, orders: &[CheckOrder]) {
     }
 }
 
-/// Looks at artifacts first, which costs nothing, then runs commands until one fails.
+/// Checks for artifacts first, which costs nothing, then runs commands until one fails.
 fn look(shared: &Shared, order: &CheckOrder, dir: &Path, left_ms: &mut u64) -> Baseline {
     let named = |what: &str| Some(text::one_line(what, NAME_BYTES));
     if let Some(missing) = disk::missing(dir, &order.artifacts).first() {

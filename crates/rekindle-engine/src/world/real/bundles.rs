@@ -1,5 +1,5 @@
-//! Whose bundle stands under an attempt's number. A directory is not believed by its name: run, attempt, epoch and nonce in its
-//! spec must be this attempt's. What is another's is set aside, and nothing is deleted.
+//! Whose bundle has an attempt's number. A directory is not trusted by its name: run, attempt, epoch and nonce in its spec
+//! must be this attempt's. A bundle of another attempt is set aside, and nothing is deleted.
 
 use std::path::{Path, PathBuf};
 
@@ -11,20 +11,20 @@ use super::Shared;
 use crate::state_dir;
 use crate::supervise::{self, PROBE_BUDGET, Probe};
 
-/// What a bundle is called that was set aside.
+/// Name prefix of a bundle that was set aside.
 const ASIDE: &str = "bad-";
 
 /// Names tried for a bundle that is set aside: as many as one number can meet.
 const ASIDE_NAMES: u32 = 100;
 
-/// Attempts of which bundles exist and which the log does not know.
+/// Attempts that have bundles but are unknown to the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lost {
     /// The highest attempt that the log knows.
     pub known: u64,
     /// The highest attempt that has a bundle.
     pub highest: u64,
-    /// Agents of theirs that still work.
+    /// Process ids of their agents that are still running.
     pub living: Vec<u32>,
 }
 
@@ -39,7 +39,7 @@ impl std::fmt::Display for Lost {
     }
 }
 
-/// Looks for attempts above the highest one that the log knows.
+/// Finds attempts above the highest one that the log knows.
 pub fn lost(state_dir: &Path, known: u64) -> Option<Lost> {
     let bundles = state_dir.join("attempts");
     let names = std::fs::read_dir(&bundles).ok()?.flatten().map(|entry| entry.file_name());
@@ -71,8 +71,8 @@ fn number(name: &str) -> Option<u64> {
     name.split('-').next()?.parse().ok()
 }
 
-/// The nonce of an attempt's bundle, by its spec; nothing where there is no spec that can be read. Fails when the
-/// bundle is another's.
+/// The nonce of an attempt's bundle, from its spec; `None` if there is no readable spec. Fails when the bundle belongs to
+/// another attempt.
 pub(super) fn nonce(shared: &Shared, attempt: AttemptId, epoch: Epoch) -> Result<Option<String>, String> {
     let spec = Bundle::open(&shared.bundle(attempt)).ok().flatten().and_then(|bundle| bundle.spec().ok().flatten());
     let Some(spec) = spec else { return Ok(None) };
@@ -85,8 +85,8 @@ pub(super) fn nonce(shared: &Shared, attempt: AttemptId, epoch: Epoch) -> Result
     }
 }
 
-/// Makes way for a new attempt: whatever stands under its number and is another's is set aside. Fails when somebody
-/// lives in it, or it cannot be moved.
+/// Makes way for a new attempt: a bundle under its number that belongs to another attempt is set aside. Fails when an agent
+/// is still running in it, or it cannot be moved.
 pub(super) fn make_way(shared: &Shared, attempt: AttemptId, epoch: Epoch) -> Result<(), String> {
     let Err(reason) = nonce(shared, attempt, epoch) else { return Ok(()) };
     let dir = shared.bundle(attempt);
@@ -97,7 +97,7 @@ pub(super) fn make_way(shared: &Shared, attempt: AttemptId, epoch: Epoch) -> Res
     set_aside(shared, attempt, &reason).map(|_| ())
 }
 
-/// Sets a bundle aside under another name; nothing is deleted. Answers the reason with its new place.
+/// Sets a bundle aside under another name; nothing is deleted. Returns the reason with its new path.
 pub(super) fn set_aside(shared: &Shared, attempt: AttemptId, reason: &str) -> Result<String, String> {
     let dir = shared.bundle(attempt);
     let name = |count| match count {
@@ -113,7 +113,7 @@ pub(super) fn set_aside(shared: &Shared, attempt: AttemptId, reason: &str) -> Re
 }
 
 impl super::RealWorld {
-    /// Processes of agents whose bundles were deleted and who do not end.
+    /// Process ids of agents whose bundles were deleted and that do not end.
     pub fn outlasting(&self) -> Vec<u32> {
         self.shared.living.as_ref().map_or_else(Vec::new, |living| living.outlasting(&self.shared.bundles))
     }

@@ -1,18 +1,18 @@
-//! How a check is run: its words and what it finds in its environment. The one place that decides it, for the checks of a run, its
-//! pre-flight, `land` and `plan check --try`.
+//! How a check is run: its command line and its environment. This is the one place that decides it, for the checks of a run,
+//! its pre-flight, `land` and `plan check --try`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use rekindle_core::ids::TaskId;
 
-/// What belongs to agents and is taken from a check's environment.
+/// Variables that belong to agents and are removed from a check's environment.
 pub const REMOVED: [&str; 3] = ["REKINDLE_TOKEN", "REKINDLE_SOCKET", "REKINDLE_BUNDLE"];
 
-/// Where and for whom a command is run.
+/// Where and for which task a command is run.
 #[derive(Clone, Debug, Default)]
 pub struct CheckPlace<'a> {
-    /// The task whose check it is.
+    /// The task that the check belongs to.
     pub task: Option<&'a TaskId>,
     /// The `[environments.NAME]` that it is run in.
     pub environment: Option<&'a str>,
@@ -20,14 +20,14 @@ pub struct CheckPlace<'a> {
     pub port: Option<String>,
 }
 
-/// A check as it is run.
+/// A check, ready to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckLine {
     pub argv: Vec<String>,
     pub env: BTreeMap<String, String>,
 }
 
-/// The words and the environment of a command. Fails when there is no such `[environments.NAME]`.
+/// The arguments and the environment of a command. Fails when there is no such `[environments.NAME]`.
 pub fn check_line(
     environments: &BTreeMap<String, Vec<String>>,
     place: &CheckPlace<'_>,
@@ -47,7 +47,7 @@ pub fn check_line(
     Ok(CheckLine { argv: prefix.iter().cloned().chain(in_shell(prefix, command)).collect(), env })
 }
 
-/// The words that run a command behind a prefix. A remote shell splits its words once more: there they are quoted.
+/// The arguments that run a command behind a prefix. A remote shell splits its arguments once more: there they are quoted.
 pub(super) fn in_shell(prefix: &[String], command: &str) -> Vec<String> {
     let shell = ["/bin/sh", "-c", command];
     let remote = prefix.first().and_then(|program| Path::new(program).file_name()).is_some_and(|name| name == "ssh");

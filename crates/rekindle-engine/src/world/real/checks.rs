@@ -1,5 +1,6 @@
-//! Acceptance checks, run by rekindle itself: each under a shim of its own, with a time limit, bounded output and nothing
-//! left behind. A coordinator that is killed meanwhile leaves a check that ends by itself; the next one runs it again.
+//! Acceptance checks, run by rekindle itself: each under its own shim, with a time limit, bounded output and nothing left
+//! behind. If the coordinator is killed meanwhile, the check still ends within its limit; the next coordinator runs it
+//! again.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -28,19 +29,19 @@ use crate::supervise::{self, BundleKey, LaunchError, Observation, PROBE_BUDGET, 
 use crate::world::Message;
 use crate::world::{Admission, CheckOrder};
 
-/// Kept of each stream of a check. Far more than anybody reads of a failure, far less than fills a disk.
+/// Bytes kept of each stream of a check. Far more than anyone reads of a failure, far less than fills a disk.
 const OUTPUT_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Last part of a check's output that goes into the log and the brief.
 const TAIL_BYTES: u64 = 16 * 1024;
 
-/// How long the user's command may take to tell what is left of the allowance: nothing is handed out meanwhile.
+/// How long the user's command may take to report the allowance: no task is handed out meanwhile.
 const USAGE_MS: u64 = 30_000;
 
 /// Beyond a check's own limit and its stop ladder, before its shim is given up.
 const MARGIN_MS: u64 = 30_000;
 
-/// Runs the checks of a claim beside the driver, unless they run already.
+/// Runs the checks of a claim in the background, unless they are already running.
 pub(super) fn in_background(shared: &Arc<Shared>, order: CheckOrder) -> Admission {
     let claim = (order.task.clone(), order.epoch);
     let what = Refused::Checks(order.task.clone(), order.epoch);
@@ -50,7 +51,7 @@ pub(super) fn in_background(shared: &Arc<Shared>, order: CheckOrder) -> Admissio
     })
 }
 
-/// Runs something beside the driver, unless it runs already, and tells what came of it.
+/// Runs something in the background, unless it is already running, and reports the result.
 fn once_in_background(
     shared: &Arc<Shared>,
     name: &str,
@@ -64,9 +65,9 @@ fn once_in_background(
     let (worker, own) = (Arc::clone(shared), key.clone());
     let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
         let message = job(&worker).unwrap_or_else(|refusal| Some(Message::Refused { what, refusal }));
-        // Before it is told: the answer may be followed by another order.
+        // Before the result is sent: the answer may be followed by another order.
         running(&worker).remove(&own);
-        // Without an answer the coordinator leaves, and the next one has it done again.
+        // Without a result the coordinator is exiting, and the next one repeats it.
         if let Some(message) = message {
             let _leaving = worker.messages.send(message);
         }
@@ -80,8 +81,8 @@ fn running(shared: &Shared) -> MutexGuard<'_, BTreeSet<Option<(TaskId, Epoch)>>>
     shared.checking.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs the checks of a claim. A refusal means that nothing is known: not all of them could be run, or one failed on a machine
-/// without room. No answer at all: the coordinator leaves meanwhile.
+/// Runs the checks of a claim. A refusal means that nothing is known: not all of them could be run, or one failed on a
+/// machine that lacked resources. `None` means that the coordinator is exiting.
 fn run(shared: &Shared, order: &CheckOrder) -> Result<Option<Evidence>, Refusal> {
     let place = shared.state_dir.join("checks").join(format!("{}-{}", order.task, order.epoch));
     let _made_or_there = super::make_dir(&place);
@@ -117,7 +118,7 @@ fn run(shared: &Shared, order: &CheckOrder) -> Result<Option<Evidence>, Refusal>
     let evidence = Evidence { checks, missing_artifacts, health: health.collect::<Result<_, _>>()? };
     shared.made_by_checks(order, before.as_ref(), git::Beside::Agent);
     let failed = !evidence.passed() || evidence.health.iter().any(|seen| !seen.check.passed);
-    // A check that fails where nothing can be written says nothing about the work.
+    // A check that fails where nothing can be written shows nothing about the work.
     match failed.then(|| pressure::look(&shared.state_dir).or_else(|| pressure::look(dir))).flatten() {
         Some(short) => Err(short),
         None => Ok(Some(evidence).filter(|evidence| shared.is_on_disk(order, evidence))),
@@ -129,7 +130,7 @@ pub(super) fn matrix(order: &CheckOrder) -> impl Iterator<Item = (Option<&str>, 
     rekindle_core::preflight::matrix(&order.environments, &order.commands)
 }
 
-/// Tries one check in a checkout of its own.
+/// Runs one check of the pre-flight in its own checkout.
 pub(super) fn run_try(
     shared: &Shared,
     key: &str,
@@ -143,12 +144,12 @@ pub(super) fn run_try(
     let (task, environment) = (Some(&check.task), check.environment.as_deref());
     let at = At { place: &place, label: key, epoch: Epoch(0), task, environment, dir, key: Some(key) };
     let result = run_one(shared, &at, &check.command, Some(left_ms));
-    // What it printed is in the answer.
+    // Its output is in the result.
     remove_ended(&place);
     result
 }
 
-/// Runs one check of a task before anybody works on it, for as long as is left.
+/// Runs one check of a task before any work on it, for as long as there is time left.
 pub(super) fn run_before(
     shared: &Shared,
     order: &CheckOrder,
@@ -165,7 +166,7 @@ pub(super) fn run_before(
     run_one(shared, &at, command, Some(left_ms))
 }
 
-/// Runs one command as a check, in a place of its own.
+/// Runs one command as a check, in its own place.
 pub(super) fn run_in(
     shared: &Shared,
     place: &Path,
@@ -179,7 +180,7 @@ pub(super) fn run_in(
     run_one(shared, &At { place, label, epoch, task: Some(task), environment: None, dir, key: None }, command, limit_ms)
 }
 
-/// Runs the plan's health commands beside the driver, unless they run already.
+/// Runs the plan's health commands in the background, unless they are already running.
 pub(super) fn health_in_background(shared: &Arc<Shared>, commands: &[String]) -> Admission {
     let commands = commands.to_vec();
     once_in_background(shared, "health", None, Refused::Health, move |shared| {
@@ -193,7 +194,7 @@ pub(super) fn health_in_background(shared: &Arc<Shared>, commands: &[String]) ->
     })
 }
 
-/// Asks the user's command what is left of the allowance, beside the driver. No answer is an answer too.
+/// Asks the user's command how much of the allowance is left, in the background. No answer is an answer too.
 pub(super) fn usage_in_background(shared: &Arc<Shared>) {
     let worker = Arc::clone(shared);
     let ask = move || {
@@ -209,7 +210,7 @@ pub(super) fn usage_in_background(shared: &Arc<Shared>) {
         });
         let said = asked.ok().filter(|record| record.code == Some(0)).map(|_| tail(&dir.1.join(bundle::OUT)));
         let left = said.as_deref().and_then(allowance::read);
-        // It is asked every minute: what has answered is not kept.
+        // It is asked every minute: finished bundles are not kept.
         remove_ended(&place);
         let left = left.unwrap_or(UsageLeft { remaining_percent: None, resets_at: None });
         let _leaving = worker.messages.send(Message::UsageSeen(left));
@@ -237,7 +238,7 @@ pub(super) fn end_leftovers(place: &Path) {
     }
 }
 
-/// Removes the bundles of a place in which nothing lives any more and which nobody will read again.
+/// Removes the bundles of a place in which no process lives any more and which will not be read again.
 fn remove_ended(place: &Path) {
     for dir in bundles_in(place) {
         let probe = supervise::probe(&dir, PROBE_BUDGET);
@@ -252,7 +253,7 @@ fn bundles_in(place: &Path) -> Vec<PathBuf> {
     entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
 }
 
-/// Where and for whom a command is run.
+/// Where and for which task a command is run.
 struct At<'a> {
     place: &'a Path,
     label: &'a str,
@@ -260,12 +261,12 @@ struct At<'a> {
     task: Option<&'a TaskId>,
     environment: Option<&'a str>,
     dir: &'a Path,
-    /// The workspace whose ports it has, where the directory does not tell.
+    /// The workspace whose ports it uses, if the directory does not show it.
     key: Option<&'a str>,
 }
 
 impl At<'_> {
-    /// The next bundle of the place, with its number. Those before it may be gone.
+    /// The next bundle of the place, with its number. Earlier ones may be gone.
     fn next_bundle(&self) -> (usize, PathBuf) {
         let numbers = bundles_in(self.place).into_iter().filter_map(|dir| dir.file_name()?.to_str()?.parse().ok());
         let number = numbers.max().unwrap_or(0_usize) + 1;
@@ -303,7 +304,7 @@ impl At<'_> {
     }
 }
 
-/// Runs one command; a refusal means that the machine had no room to begin it.
+/// Runs one command; a refusal means that the machine lacked the resources to start it.
 fn run_one(shared: &Shared, at: &At<'_>, command: &str, limit_ms: Option<u64>) -> Result<CheckResult, Refusal> {
     let (number, dir) = at.next_bundle();
     let ran = match at.spec(shared, number, command) {
@@ -322,12 +323,12 @@ fn run_one(shared: &Shared, at: &At<'_>, command: &str, limit_ms: Option<u64>) -
     Ok(result)
 }
 
-/// Runs a bundle to its end. Once its shim was started it is waited for, whatever cannot be watched of it.
+/// Runs a bundle to its end. Once its shim was started it is waited for, even if it cannot be watched.
 fn run_spec(shared: &Shared, dir: &Path, spec: &Spec) -> Result<ExitRecord, Trouble> {
     let key = BundleKey(0);
     let launched = shared.launcher.launch(dir, spec, None);
     let (ended, observations) = sync_channel(4);
-    // Without a thread to watch with, its end is asked for.
+    // Without a thread for watching, its end is polled for.
     let watch = Watch::start(ended).ok();
     let _watched = match (launched, &watch) {
         (Ok(launched), Some(watch)) => watch.add_launched(key, dir, launched),
@@ -355,13 +356,13 @@ fn run_spec(shared: &Shared, dir: &Path, spec: &Spec) -> Result<ExitRecord, Trou
             Probe::Finished(record) => return finished(shared, *record),
             Probe::ShimDied(record) => {
                 let _ended = supervise::end_lost_tree(&record, &spec.nonce);
-                // How it would have ended is unknown: that says nothing about the work.
+                // How it would have ended is unknown: that shows nothing about the work.
                 return Err(Trouble::Refused(refusal::killed_check()));
             }
             Probe::NeverStarted(_) if code != Some(i32::from(EXIT_SPEC)) => {
                 return Err(Trouble::Refused(refusal::of_shim(dir, &shared.state_dir, code)));
             }
-            // It lives, or there is no room to look whether it does.
+            // It lives, or the machine lacks the resources to find out.
             Probe::Unknown(_) | Probe::Alive(_) | Probe::Unresponsive { .. } if !over => {
                 watch.iter().for_each(|watch| watch.look_again(key));
             }
@@ -370,7 +371,7 @@ fn run_spec(shared: &Shared, dir: &Path, spec: &Spec) -> Result<ExitRecord, Trou
     }
 }
 
-/// A check that the machine had no room to begin was not run.
+/// A check that the machine lacked the resources to start was not run.
 fn finished(shared: &Shared, record: ExitRecord) -> Result<ExitRecord, Trouble> {
     refusal::of_exit(&record, &shared.state_dir).map_or(Ok(record), |refusal| Err(Trouble::Refused(refusal)))
 }

@@ -17,19 +17,20 @@ use crate::agents::{Adapter, OWN_DIR, Place, Program};
 use crate::supervise;
 use crate::world::Message;
 
-/// How long a shim may take to take a message.
+/// How long a shim may take to accept a message.
 const MESSAGE_BUDGET: Duration = Duration::from_secs(5);
 
 /// Messages that did not arrive are repeated this often; one that arrived is not delivered twice.
 const MESSAGE_TRIES: u32 = 3;
 
-/// Where a bundle keeps how long the transcript of a resumed session already was.
+/// File in a bundle that records how long the transcript of a resumed session already was.
 const TRANSCRIPT_FROM: &str = "transcript.json";
 
-/// How much of a transcript's end is compared with what was heard: calls that may be missing are among the last.
+/// How much of a transcript's end is compared with what was read from the output: calls that may be missing are among the
+/// last.
 const COMPARED_BYTES: usize = 8 * 1024 * 1024;
 
-/// The transcript of a session that was there before the attempt.
+/// The transcript of a session as it was before the attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Before {
     path: PathBuf,
@@ -49,11 +50,11 @@ impl Shared {
         self.programs.agents.get(cli).map(|program| (program.kind.0, program))
     }
 
-    /// The transcript of a session, once it is there.
+    /// The transcript of a session, once it exists.
     pub(super) fn find_transcript(&self, attempt: AttemptId, cli: &str, session: &str) -> Option<Tail> {
         let (adapter, program) = self.adapter(cli)?;
         let bundle = self.bundle(attempt);
-        // Where it really ran: its workspace may be its own.
+        // The directory it really ran in: it may have had its own workspace.
         let spec = Bundle::open(&bundle).ok().flatten().and_then(|bundle| bundle.spec().ok().flatten());
         let workspace = spec.map_or_else(|| self.workspace.clone(), |spec| spec.cwd);
         let place = Place { program, workspace: &workspace, bundle: &bundle };
@@ -65,7 +66,7 @@ impl Shared {
     }
 }
 
-/// Notes how long the transcript of a session is before it is resumed: what follows is the new attempt's.
+/// Records how long the transcript of a session is before it is resumed: what follows belongs to the new attempt.
 pub(super) fn note_transcript(adapter: &dyn Adapter, place: &Place<'_>, session: &str) {
     let Some(path) = adapter.transcript(place, session) else { return };
     let bytes = path.metadata().map_or(0, |found| found.len());
@@ -105,19 +106,19 @@ impl Tail {
         }
     }
 
-    /// How much of it there is.
+    /// The size of this attempt's part.
     pub(super) fn bytes(&self) -> u64 {
         self.path.metadata().map_or(0, |found| found.len())
     }
 
-    /// Whether it can be resumed from: it is a file and has something in it.
+    /// Whether the session can be resumed from it: it is a file and is not empty.
     pub(super) fn state(&self) -> Transcript {
         let whole = super::open_plain(&self.path).and_then(|file| file.metadata()).is_ok_and(|found| found.len() > 0);
         if whole { Transcript::Whole } else { Transcript::Missing }
     }
 }
 
-/// Gives a running agent a message beside the driver.
+/// Sends a message to a running agent in the background.
 pub(super) fn tell_in_background(shared: &Arc<Shared>, attempt: AttemptId, cli: &str, number: u32, text: &str) {
     let Some(line) = shared.adapter(cli).and_then(|(adapter, _)| adapter.message(text)) else { return };
     let worker = Arc::clone(shared);
@@ -132,11 +133,11 @@ pub(super) fn tell_in_background(shared: &Arc<Shared>, attempt: AttemptId, cli: 
             }
         }
     };
-    // What was not delivered is seen in what the agent does: it is told again, or handed over.
+    // An undelivered message shows in what the agent does: it is sent again, or handed over.
     let _undelivered = std::thread::Builder::new().name("tell".to_owned()).spawn(send);
 }
 
-/// Ends a running agent's input beside the driver.
+/// Closes a running agent's input in the background.
 pub(super) fn close_in_background(shared: &Arc<Shared>, attempt: AttemptId) {
     let worker = Arc::clone(shared);
     let dir = shared.bundle(attempt);
@@ -148,7 +149,7 @@ pub(super) fn close_in_background(shared: &Arc<Shared>, attempt: AttemptId) {
             }
         }
     };
-    // One that does not leave is stopped when its time after the result is over.
+    // An agent that does not exit is stopped when its time after the result is over.
     let _stopped_later = std::thread::Builder::new().name("let-go".to_owned()).spawn(close);
 }
 

@@ -1,4 +1,4 @@
-//! What is on disk: artifacts, and what git says of the workspace. Looked at, never changed.
+//! What is on disk: artifacts, and git's view of the workspace. It is only read, never changed.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,13 +11,13 @@ use crate::control::wire::Response;
 use crate::git;
 use crate::world::Notice;
 
-/// Longest answer of git for a brief, in milliseconds: a launch waits for it, and a repository may be large.
+/// Longest time for a git command for a brief, in milliseconds: a launch waits for it, and a repository may be large.
 const BRIEF_MS: u64 = 30_000;
 
-/// The same for a notice: a hook waits for all three answers, and gives up on the coordinator after ten seconds.
+/// The same for a notice: a hook waits for all three commands, and gives up on the coordinator after ten seconds.
 const NOTICE_MS: u64 = 400;
 
-/// Most of git's answer that a brief can use.
+/// Most of git's output that a brief can use.
 const GIT_BYTES: usize = 8 * 1024;
 
 /// Files named in a brief that git does not know yet.
@@ -31,8 +31,8 @@ pub(super) fn missing(workspace: &Path, paths: &[String]) -> Vec<String> {
     paths.iter().filter(|path| std::fs::symlink_metadata(workspace.join(path)).is_err()).cloned().collect()
 }
 
-/// What is on disk for the brief of an attempt. A first prompt has no past and asks for nothing.
-/// `base` is the commit that the work began with, where it is known.
+/// What is on disk, for the brief of an attempt. A first prompt has no past and needs nothing. `base` is the commit that the
+/// work started from, if known.
 pub(super) fn facts(workspace: &Path, base: Option<&str>, known: &Facts) -> Disk {
     if known.is_first() { known.disk.clone() } else { seen(workspace, base, known, BRIEF_MS) }
 }
@@ -51,7 +51,8 @@ fn seen(workspace: &Path, base: Option<&str>, known: &Facts, git_ms: u64) -> Dis
         for path in untracked.lines().take(UNTRACKED) {
             disk.diff_stat.push_str(&format!(" {path} | new, not committed\n"));
         }
-        // Where all share one directory nobody keeps the commit that the work began with: then its time tells.
+        // Where all agents share one directory, the commit that the work started from is not kept: then the start time is
+        // used.
         let since = match (base, known.began_at) {
             (Some(base), _) => Some(format!("{base}..HEAD")),
             (None, began) => began.map(|began| format!("--since=@{}", began.0.div_euclid(1000))),
@@ -62,7 +63,7 @@ fn seen(workspace: &Path, base: Option<&str>, known: &Facts, git_ms: u64) -> Dis
     disk
 }
 
-/// Answers with a notice that says where its agent works and what is on disk there, beside the driver.
+/// Answers, in the background, with a notice that says where its agent works and what is on disk there.
 pub(super) fn answer_in_background(shared: &Arc<Shared>, notice: Notice, reply: Answerer) {
     let answer = |facts: &Facts, reply: Answerer| reply(Response::Context { text: brief::reinject(facts) });
     // Without a thread the notice goes out as it is.

@@ -1,4 +1,4 @@
-//! Starting and stopping attempts: the bundle's contents, and the threads that do it beside the driver.
+//! Starts and stops attempts: the bundle's contents, and the background threads that do it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::supervise::{self, BundleKey, LaunchError, Launched};
 use crate::world::Message;
 use crate::world::{Admission, LaunchOrder};
 
-/// How long a shim may take to take an order; it answers at once unless the machine is badly loaded.
+/// How long a shim may take to accept an order; it answers at once unless the machine is badly loaded.
 const ORDER_BUDGET: Duration = Duration::from_secs(5);
 
 /// Orders that did not arrive are repeated this often; after that the deadline of the stop orders it anew.
@@ -33,25 +33,27 @@ const LAUNCH_BUDGET: Duration = Duration::from_secs(30);
 /// Longest wait for a turn where memory is tight; shorter than a stop waits for its launch.
 const TURN_BUDGET: Duration = Duration::from_secs(20);
 
-/// How long an agent that was just started takes to take most of its memory.
+/// How long a newly started agent takes to allocate most of its memory.
 const SETTLE_MS: u64 = 1_500;
 
-/// Launches under way in this process. A stop that overtook its launch would find nothing to stop, the attempt would count as
-/// never started, and the process would run on with nobody holding it; so would one that is launched twice at a time.
+/// Launches in progress in this process. A stop that overtook its launch would find nothing to stop, the attempt would count
+/// as never started, and the process would run on unattended; the same would happen to an attempt that is launched twice at
+/// a time.
 #[derive(Debug, Default)]
 pub(super) struct Launches {
     under_way: Mutex<BTreeSet<AttemptId>>,
     through: Condvar,
-    /// Those that were to be stopped before they were through: nothing is started for them any more.
+    /// Launches that were ordered to stop before they finished: nothing is started for them any more.
     unwanted: Mutex<BTreeSet<AttemptId>>,
     /// Where the set-up of their worktrees runs.
     setting_up: Mutex<BTreeMap<AttemptId, PathBuf>>,
-    /// Whether somebody has the turn where launches are staged.
+    /// Whether a launch has the turn where launches are staged.
     stage: Mutex<bool>,
     next: Condvar,
 }
 
-/// The turn of one launch. It ends a while after it: only then has the agent taken what it needs to begin.
+/// The turn of one launch. It lasts a while longer than the launch: only then has the agent allocated what it needs to
+/// start.
 struct LaunchTurn<'a>(&'a Launches);
 
 impl Drop for LaunchTurn<'_> {
@@ -63,12 +65,12 @@ impl Drop for LaunchTurn<'_> {
 }
 
 impl Launches {
-    /// Whether this launch is the first.
+    /// Registers a launch; returns whether it is the first for this attempt.
     fn begin(&self, attempt: AttemptId) -> bool {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner).insert(attempt)
     }
 
-    /// A stop is ordered: one that is under way ends as soon as it can, and its set-up at once.
+    /// Handles a stop order: a launch in progress ends as soon as it can, and its set-up at once.
     fn give_up(&self, attempt: AttemptId) {
         if !self.is_under_way(attempt) {
             return;
@@ -104,18 +106,18 @@ impl Launches {
         self.through.notify_all();
     }
 
-    /// Where memory is tight, those that were begun together are started one after the other, and each looks at what the last
-    /// one left. The turn lasts as long as the answer is kept.
+    /// Where memory is tight, launches that came together are started one after the other, and each checks the memory that
+    /// the last one left. The turn lasts as long as the returned value is kept.
     fn take_turn(&self, tight: bool, short: impl Fn() -> Option<Refusal>) -> Result<Option<LaunchTurn<'_>>, Trouble> {
         if !tight {
             return Ok(None);
         }
         let busy = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
-        // After the budget it is started all the same: its own look at the memory stays.
+        // After the budget it is started anyway: its own memory check remains.
         let (mut busy, _) =
             self.next.wait_timeout_while(busy, TURN_BUDGET, |busy| *busy).unwrap_or_else(PoisonError::into_inner);
         if let Some(refusal) = short() {
-            // The next one is told too, instead of waiting for a turn that nobody has.
+            // Wake the next one too, instead of letting it wait for a turn that is free.
             self.next.notify_one();
             return Err(Trouble::Refused(refusal));
         }
@@ -129,12 +131,12 @@ impl Launches {
 
     pub(super) fn wait_for(&self, attempt: AttemptId) {
         let under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
-        // After the budget the order is given all the same, and again when the stop is overdue.
+        // After the budget the order is given anyway, and again when the stop is overdue.
         let _in_time = self.through.wait_timeout_while(under_way, LAUNCH_BUDGET, |all| all.contains(&attempt));
     }
 }
 
-/// Starts an attempt beside the driver.
+/// Starts an attempt in the background.
 pub(super) fn in_background(shared: &Arc<Shared>, order: LaunchOrder) -> Admission {
     let attempt = order.attempt;
     if !shared.launches.begin(attempt) {
@@ -175,7 +177,7 @@ impl<T: Into<Trouble>> From<T> for NotLaunched {
     }
 }
 
-/// Starts an attempt. An error means that no process was started: whoever may live is watched instead.
+/// Starts an attempt. An error means that no process was started: a process that may live is watched instead.
 fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), NotLaunched> {
     let _turn = shared.launches.take_turn(pressure::is_tight(), pressure::memory)?;
     let (adapter, program) = shared.adapter(&order.cli).ok_or_else(|| format!("there is no [agents.{}]", order.cli))?;
@@ -220,7 +222,7 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), NotLaunched> {
     };
     let place = Place { program, workspace: &workspace, bundle: &dir };
     let mut files = launch.files;
-    // What it is told again after a compaction while no coordinator is there to ask.
+    // What the agent is told after a compaction while no coordinator is running.
     files.insert(CONTEXT_FILE.to_owned(), brief::reinject(&order.facts));
     if order.resume.is_some() && order.facts.forgot {
         files.insert(PROMPTED_FILE.to_owned(), String::new());
@@ -235,14 +237,15 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), NotLaunched> {
     };
     bundles::make_way(shared, order.attempt, order.epoch)?;
     if !dir.exists() {
-        // Nobody has worked for this attempt yet. Were it started already, its work would be taken for what was there before.
+        // No work was done for this attempt yet. If the agent were already started, its work would be mistaken for what was
+        // there before.
         baseline::take(shared, order.attempt, &order.baselines);
     }
     let launched = shared.launcher.launch_prepared(&dir, &spec, Some(launch.input.as_bytes()), prepare);
     Ok(watch_over(shared, order.attempt, launched)?)
 }
 
-/// Sets the worktree of an attempt up, unless a person said to go on without.
+/// Sets up the worktree of an attempt, unless a person said to continue without.
 fn set_up(shared: &Shared, order: &LaunchOrder, workspace: &Path) -> Result<(), NotLaunched> {
     let Some(task) = order.tasks.first() else { return Ok(()) };
     let key = order.workspace.as_deref();
@@ -258,18 +261,18 @@ fn set_up(shared: &Shared, order: &LaunchOrder, workspace: &Path) -> Result<(), 
     })
 }
 
-/// Watches whatever a launch began. Only what provably began nothing is an error.
+/// Watches whatever a launch started. Only a launch that provably started nothing is an error.
 fn watch_over(shared: &Shared, attempt: AttemptId, launched: Result<Launched, LaunchError>) -> Result<(), Trouble> {
     let (key, dir) = (BundleKey(attempt.0), shared.bundle(attempt));
     match launched {
-        // One that is watched already is watched: there is nothing to tell.
+        // If it is already watched, there is nothing to report.
         Ok(launched) => {
             let _watched = shared.watch.add_launched(key, &dir, launched);
         }
         Err(LaunchError::Unpinned { pid, .. }) => {
             let _watched = shared.watch.add_unpinned(key, &dir, pid);
         }
-        // Performed a second time: whoever is there is looked at, not started again.
+        // The order was carried out a second time: the existing process is probed, not started again.
         Err(LaunchError::Exists(_) | LaunchError::Held(_)) => {
             let _leaving = shared.messages.send(Message::Ended { attempt });
         }
@@ -281,7 +284,7 @@ fn watch_over(shared: &Shared, attempt: AttemptId, launched: Result<Launched, La
     Ok(())
 }
 
-/// What the agent is told at its start.
+/// The agent's first prompt.
 fn prompt_of(order: &LaunchOrder) -> String {
     match order.resume {
         Some(_) => brief::render_resumed(&order.facts),
@@ -289,13 +292,13 @@ fn prompt_of(order: &LaunchOrder) -> String {
     }
 }
 
-/// The directory that an agent works in, kept as it is before it begins; its prompt tells what is there.
+/// The directory that an agent works in, with a snapshot taken before it starts; its prompt says what is there.
 fn take_place(shared: &Shared, order: &mut LaunchOrder) -> Result<PathBuf, String> {
     let workspace = shared.place(order.workspace.as_deref())?;
     if let Some(task) = order.tasks.first() {
         shared.declare(order.workspace.as_deref(), task, &order.declared);
         let kept = shared.snapshot(order.workspace.as_deref(), task, order.attempt, "start");
-        // In a directory that all share, git may be in no state to keep anything; that is no reason not to work.
+        // In a shared directory, git may be in no state to take a snapshot; that is no reason not to work.
         if order.workspace.is_some() {
             kept?;
         }
@@ -306,8 +309,8 @@ fn take_place(shared: &Shared, order: &mut LaunchOrder) -> Result<PathBuf, Strin
     Ok(workspace)
 }
 
-/// A program or script of the project that is not in the agent's own workspace, as when it was never committed, is meant as it
-/// stands in the project.
+/// A program or script of the project that is missing in the agent's own workspace, for example because it was never
+/// committed, refers to the one in the project.
 fn found_in(project: &Path, workspace: &Path, word: String) -> String {
     let plain = !word.starts_with('-') && Path::new(&word).is_relative() && project != workspace;
     let there = project.join(&word);
@@ -317,7 +320,7 @@ fn found_in(project: &Path, workspace: &Path, word: String) -> String {
     word
 }
 
-/// What an agent finds in its environment. The token is in no argument and no log.
+/// The environment of an agent. The token is in no argument and no log.
 fn environment(shared: &Shared, order: &LaunchOrder, own_path: Option<&String>) -> BTreeMap<String, String> {
     let tasks: Vec<String> = order.tasks.iter().map(ToString::to_string).collect();
     let dir = shared.bundle(order.attempt);
@@ -341,7 +344,7 @@ fn environment(shared: &Shared, order: &LaunchOrder, own_path: Option<&String>) 
     pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(ports).collect()
 }
 
-/// This program, for hooks and tools that an agent's program starts by itself.
+/// The path of this program, for hooks and tools that an agent's program starts.
 fn own_program() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("rekindle"))
 }
@@ -358,7 +361,7 @@ fn path_with_rekindle(own_path: Option<&String>) -> String {
     }
 }
 
-/// Stops an attempt beside the driver: the shim climbs the ladder by itself, whatever becomes of this process.
+/// Stops an attempt in the background: the shim climbs the ladder on its own, whatever becomes of this process.
 pub(super) fn stop_in_background(shared: &Arc<Shared>, attempt: AttemptId, at_once: bool) {
     let worker = Arc::clone(shared);
     let dir = shared.bundle(attempt);
@@ -372,7 +375,7 @@ pub(super) fn stop_in_background(shared: &Arc<Shared>, attempt: AttemptId, at_on
                 return;
             }
         }
-        // Nobody took the order: perhaps nobody is there any more.
+        // The order was not accepted: perhaps the shim is gone.
         let _leaving = worker.messages.send(Message::Ended { attempt });
     };
     // Without a thread the order is given again when the stop is overdue.
@@ -394,7 +397,8 @@ mod tests {
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| match launches.take_turn(true, full) {
-                    // It takes its memory while it has the turn: begun together, all would have found room.
+                    // The agent allocates its memory while its launch has the turn: started together, all would have found
+                    // enough memory.
                     Ok(turn) => {
                         assert!(turn.is_some(), "tight, and nobody waits");
                         taken.fetch_add(1, Ordering::SeqCst);

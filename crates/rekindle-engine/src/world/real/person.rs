@@ -1,4 +1,4 @@
-//! Watching the programs in which people work on tasks: a thread each, which tells when its program has ended.
+//! Watches the programs in which people work on tasks: one thread each, which reports when its program has ended.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::Shared;
 use crate::person::{self, WorkedOn};
 use crate::world::Message;
 
-/// Waits for the end of a person's program beside the driver, then tells it with what changed.
+/// Waits in the background for a person's program to end, then reports that with what changed.
 pub(super) fn watch_in_background(shared: &Arc<Shared>, task: TaskId, by: PersonProcess, place: WorkedOn) {
     if !shared.people.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(by.pid) {
         return;
@@ -19,7 +19,7 @@ pub(super) fn watch_in_background(shared: &Arc<Shared>, task: TaskId, by: Person
         person::wait_for_end(&by);
         worker.people.lock().unwrap_or_else(std::sync::PoisonError::into_inner).remove(&by.pid);
         let changed = place.changed(worker.work.as_ref());
-        // A coordinator that leaves meanwhile leaves it to the next one.
+        // If the coordinator exits meanwhile, the next one takes over.
         let _leaving = worker.messages.send(Message::PersonLeft { task, by, changed });
     };
     // Without a thread the next coordinator looks again.

@@ -15,7 +15,7 @@ use crate::control::Called;
 use crate::control::wire::{Request, Response};
 use crate::token::Tokens;
 
-/// Longest wait for an answer: one commit, on a disk that is very busy. After that the message is looked at again.
+/// Longest wait for an answer: one commit, on a very busy disk. After that the message is handled again.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) fn start(channels: &Channels, state_dir: &Path, tokens: &Tokens, messages: &SyncSender<Message>) -> Phones {

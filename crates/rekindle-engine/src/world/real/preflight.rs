@@ -1,5 +1,5 @@
-//! The pre-flight: every check of the plan tried once, before the first agent begins, in a checkout of the run's branch that is set up
-//! like a worktree and goes afterwards. What the answers mean is decided in the core.
+//! The pre-flight: every check of the plan is run once, before the first agent starts, in a checkout of the run's branch
+//! that is set up like a worktree and removed afterwards. The core decides what the results mean.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,23 +18,23 @@ use crate::world::{Admission, Message};
 /// Longest time for all checks together: agents wait for it.
 const ALL_MS: u64 = 60_000;
 
-/// Longest time for one: whatever runs so long can run.
+/// Longest time for one check: a check that runs so long can run.
 const EACH_MS: u64 = 20_000;
 
 /// Longest time for the set-up of its checkout.
 const SETUP_MS: u64 = 10 * 60_000;
 
-/// How long a coordinator that leaves waits for its end, and how often it looks.
+/// How long an exiting coordinator waits for the pre-flight to end, and how often it polls.
 const LEAVE_MS: u64 = 10_000;
 const LOOK_MS: u64 = 50;
 
-/// What is said of one that was cut short.
+/// The reason given for a pre-flight that was interrupted.
 const LEFT: &str = "the coordinator left meanwhile";
 
 /// The key of its checkout, for ports and for the folders of its output. No task has such a name.
 const KEY: &str = "_preflight";
 
-/// Tries checks beside the driver, unless that is under way.
+/// Runs the checks in the background, unless that is already in progress.
 pub(super) fn in_background(shared: &Arc<Shared>, tries: Vec<TryCheck>) -> Admission {
     if shared.flying.swap(true, Ordering::SeqCst) {
         return Admission::Yes;
@@ -46,7 +46,7 @@ pub(super) fn in_background(shared: &Arc<Shared>, tries: Vec<TryCheck>) -> Admis
         let problem = fly(&worker, &tries, &mut results).err();
         let took_ms = clock::boottime_ms().saturating_sub(began_ms);
         worker.flying.store(false, Ordering::SeqCst);
-        // One that was cut short is done again by the next coordinator.
+        // The next coordinator repeats a pre-flight that was interrupted.
         if !worker.grounded.load(Ordering::SeqCst) {
             let tried = PreflightTried { results, problem, took_ms };
             let _leaving = worker.messages.send(Message::Preflight(tried));
@@ -57,7 +57,7 @@ pub(super) fn in_background(shared: &Arc<Shared>, tries: Vec<TryCheck>) -> Admis
     Admission::Refused(refusal::words(refusal::errno_of(&error), &shared.state_dir))
 }
 
-/// The coordinator leaves: nothing of it goes on. A checkout that stays is removed by the next.
+/// The coordinator is exiting: ends the pre-flight. A checkout that stays is removed by the next coordinator.
 pub(super) fn ground(shared: &Shared) {
     shared.grounded.store(true, Ordering::SeqCst);
     let give_up = clock::monotonic_ms() + LEAVE_MS;
@@ -68,7 +68,7 @@ pub(super) fn ground(shared: &Shared) {
     }
 }
 
-/// Fails with why not all of them were tried.
+/// Fails with the reason why not all checks were run.
 fn fly(shared: &Shared, tries: &[TryCheck], results: &mut Vec<CheckResult>) -> Result<(), String> {
     let Some(work) = &shared.work else { return Err("all agents share one directory".to_owned()) };
     let fresh = work.fresh().map_err(|error| error.to_string())?;
@@ -78,7 +78,7 @@ fn fly(shared: &Shared, tries: &[TryCheck], results: &mut Vec<CheckResult>) -> R
     };
     let tried = prepared.and_then(|()| try_all(shared, tries, &fresh.project, results));
     shared.clear_away(KEY, &fresh.project);
-    // What the checks printed is in the record; a bundle that stays keeps its directory.
+    // The output of the checks is in the record; a bundle that stays keeps its directory.
     let _not_empty = std::fs::remove_dir(shared.state_dir.join("checks").join(KEY));
     tried
 }

@@ -1,4 +1,4 @@
-//! From what a bundle says to what became of its attempt.
+//! Derives what became of an attempt from its bundle.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ impl RealWorld {
         Found::Refused(refusal)
     }
 
-    /// A dead shim's tree has been ended: whether its agent ever ran is known by the stub's mark.
+    /// A dead shim's tree has been ended: the stub's mark shows whether its agent ever ran.
     fn lost(&self, id: AttemptId, record: &ShimRecord) -> Found {
         match Bundle::open(&self.shared.bundle(id)) {
             Ok(Some(bundle)) if bundle.never_began(record) => self.never_started(id),
@@ -32,7 +32,7 @@ impl RealWorld {
         }
     }
 
-    /// From what a bundle says to what became of the attempt; what a dead shim left is ended here.
+    /// Derives what became of the attempt from its bundle; ends the processes that a dead shim left.
     pub(super) fn outcome(&mut self, id: AttemptId, epoch: Epoch, probe: Probe) -> Found {
         let nonce = match bundles::nonce(&self.shared, id, epoch) {
             Ok(nonce) => nonce.unwrap_or_else(|| self.shared.tokens.nonce(id, epoch)),
@@ -54,12 +54,12 @@ impl RealWorld {
             Probe::ShimDied(record) => match supervise::end_lost_tree(&record, &nonce) {
                 Ok(_) => self.lost(id, &record),
                 Err(supervise::LostError::ShimAlive) => Found::Unresponsive,
-                // What may live is not given up for want of a descriptor.
+                // An agent that may be alive is not given up for lack of a descriptor.
                 Err(supervise::LostError::Io(error)) if is_refused(&error) => Found::Unresponsive,
                 Err(error) => Found::Unreadable { reason: error.to_string() },
             },
             Probe::HostLost(_) => Found::HostLost,
-            // It is being started at this moment: it never ran only once that is over.
+            // It is being started at this moment: only after that can it count as never started.
             Probe::NeverStarted(_) | Probe::Absent if self.shared.launches.is_under_way(id) => Found::Unresponsive,
             Probe::NeverStarted(_) | Probe::Absent => self.never_started(id),
             Probe::Unknown(_) => Found::Unresponsive,
@@ -67,7 +67,7 @@ impl RealWorld {
         }
     }
 
-    /// Another's bundle stands in the place of this attempt's. Whoever lives in it is kept and waited for.
+    /// Another attempt's bundle is in the place of this one's. An agent that still runs in it is kept and waited for.
     fn settle_foreign(&self, id: AttemptId, reason: &str, probe: &Probe) -> Found {
         match probe {
             Probe::Alive(_) | Probe::Unresponsive { .. } => Found::Unresponsive,

@@ -1,5 +1,6 @@
-//! What a fresh worktree lacks: files that git ignores and checks need, installed packages, ports of its own. It is brought before
-//! the first agent or check begins there, once for the same inputs. A set-up that fails is the project's trouble, not the task's.
+//! What a fresh worktree lacks: files that git ignores and checks need, installed packages, its own ports. They are provided
+//! before the first agent or check starts there, once for the same inputs. A set-up that fails is the project's problem, not
+//! the task's.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -19,29 +20,29 @@ use crate::pressure;
 use crate::refusal::{self, Trouble};
 use crate::world::Message;
 
-/// Beside the worktree's git directory: the hash of what it was last set up from.
+/// File beside the worktree's git directory: the hash of the inputs of its last set-up.
 const MARK: &str = "rekindle-setup";
 
-/// The mark of a worktree that a person left without its set-up. It is no hash.
+/// The mark of a worktree that a person left without its set-up. It is not a hash.
 const LEFT_OUT: &[u8] = b"left out";
 
-/// Changed files that a warning names.
+/// Limit on changed files that a warning names.
 const NAMED_MAX: usize = 5;
 
-/// In the state directory: the ports of each workspace.
+/// File in the state directory: the ports of each workspace.
 const PORTS: &str = "ports.json";
 
-/// The ports that blocks are taken from: above what services use, below what the system hands out by itself.
+/// The ports that blocks are taken from: above those that services use, below those that the system assigns.
 const FIRST_PORT: u16 = 20_000;
 const LAST_PORT: u16 = 32_000;
 
 /// The file of a project that lists ignored files for worktrees, one gitignore pattern a line.
 const INCLUDE_FILE: &str = ".worktreeinclude";
 
-/// Files that `copy`, `link` and the include file bring into one worktree: more is a folder that should be linked.
+/// Files that `copy`, `link` and the include file may bring into one worktree: more means a folder that should be linked.
 const FILES_MAX: usize = 20_000;
 
-/// Files that say what is to be installed. A set-up is run again when one of them changes.
+/// Files that say what to install. The set-up is run again when one of them changes.
 const INPUTS: &[&str] = &[
     "package.json",
     "package-lock.json",
@@ -62,16 +63,16 @@ const INPUTS: &[&str] = &[
     "composer.lock",
 ];
 
-/// Most of one of them that is looked at.
+/// Most of one input file that is read.
 const INPUT_BYTES: u64 = 16 << 20;
 
 /// Bytes of a failed command's output in a reason.
 const SAID_BYTES: usize = 300;
 
-/// What a project's worktrees need besides what git has.
+/// What a project's worktrees need besides the files that git has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Worktree {
-    /// A shell line; empty for none.
+    /// A shell line; empty if there is none.
     pub setup: String,
     /// A shell line before a worktree is removed.
     pub teardown: String,
@@ -86,14 +87,15 @@ pub struct Worktree {
 /// What a worktree is set up for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moment {
-    /// An agent: nobody has worked there since the last one.
+    /// An agent: no work was done there since the last one.
     Launch,
     /// Checks, of work that must stay as it is.
     Checks,
 }
 
 impl Shared {
-    /// Brings what a worktree lacks. What the machine refuses is told from what is wrong with the project; nothing was started either way.
+    /// Provides what a worktree lacks. The error distinguishes what the machine refuses from what is wrong with the project;
+    /// nothing was started either way.
     pub(super) fn set_up(&self, key: Option<&str>, dir: &Path, task: &TaskId, moment: Moment) -> Result<(), Trouble> {
         let (Some(key), Some(work)) = (key, &self.work) else { return Ok(()) };
         let wanted = &self.programs.worktree;
@@ -104,11 +106,11 @@ impl Shared {
         let hash = inputs_of(wanted, &include, dir);
         match work.beside(key, MARK) {
             Some(known) if known == hash.as_bytes() => return Ok(()),
-            // What an agent has changed of its inputs is its work: it is looked at when the next one begins.
+            // If an agent has changed the inputs, that is its work: it is considered when the next agent starts.
             Some(known) if moment == Moment::Checks && !known.is_empty() => return Ok(()),
             _ => {}
         }
-        // What a set-up brings is no agent's work, whether it succeeds or not.
+        // Files that a set-up brings are not an agent's work, whether it succeeds or not.
         let before = work.untracked(key).ok();
         let changed = git::modified(dir).unwrap_or_default();
         if !wanted.setup.is_empty() {
@@ -126,15 +128,15 @@ impl Shared {
         work.put_beside(key, MARK, hash.as_bytes()).map_err(|error| self.by_want(dir, error.to_string().into()))
     }
 
-    /// A person said to go on without it: neither agents nor checks wait for it there.
+    /// A person said to continue without the set-up: neither agents nor checks wait for it there.
     pub(super) fn leave_set_up(&self, key: Option<&str>) {
         if let (Some(key), Some(work)) = (key, &self.work) {
-            // Without the mark the checks try it: they say so where it fails.
+            // Without the mark the checks run the set-up: they report it if that fails.
             let _tried_by_checks = work.put_beside(key, MARK, LEFT_OUT);
         }
     }
 
-    /// A set-up that fails on a machine without room says nothing about the project.
+    /// A set-up that fails on a machine that lacks resources shows nothing about the project.
     fn by_want(&self, dir: &Path, trouble: Trouble) -> Trouble {
         let Trouble::Wrong(reason) = trouble else { return trouble };
         let said = refusal::in_text(&reason, dir);
@@ -142,7 +144,7 @@ impl Shared {
         want.map_or(Trouble::Wrong(reason), Trouble::Refused)
     }
 
-    /// A set-up that fails before checks: they wait, as for the machine.
+    /// Handles a set-up that fails before checks: they wait, as for the machine.
     pub(super) fn not_set_up(&self, task: &TaskId, trouble: Trouble) -> Refusal {
         let (reason, hint) = match trouble {
             Trouble::Refused(refusal) => (refusal.reason, refusal.hint),
@@ -155,7 +157,7 @@ impl Shared {
         Refusal { reason: format!("the set-up of the worktree of {task} failed: {reason}"), hint }
     }
 
-    /// Says which files of git's a set-up has changed: they become part of the task's commit.
+    /// Reports which files tracked by git a set-up has changed: they become part of the task's commit.
     fn warn_of_changes(&self, dir: &Path, task: &TaskId, before: &BTreeSet<PathBuf>) {
         let after = git::modified(dir).unwrap_or_default();
         let new: Vec<String> =
@@ -188,11 +190,11 @@ impl Shared {
         }
     }
 
-    /// Ends what a set-up began in a checkout that goes.
+    /// Undoes what a set-up started in a checkout that is to be removed.
     pub(super) fn clear_away(&self, key: &str, dir: &Path) {
         let command = &self.programs.worktree.teardown;
         if let (false, Ok(task)) = (command.is_empty(), TaskId::new("preflight")) {
-            // The checkout goes whatever it says.
+            // The checkout is removed whatever the command reports.
             let _said = self.run_setup(key, (dir, None), &task, command);
         }
         self.give_ports_back(key);
@@ -202,7 +204,7 @@ impl Shared {
     pub(super) fn tear_down(&self, key: &str, dir: &Path, task: &TaskId) {
         let command = &self.programs.worktree.teardown;
         if !command.is_empty() {
-            // Whoever wants it after all sets it up again.
+            // If the worktree is needed after all, it is set up again.
             let _mark_goes = self.work.as_ref().map(|work| work.put_beside(key, MARK, b""));
             let ran = self.run_setup(key, (dir, None), task, command);
             if let Ok(Err(reason)) = ran {
@@ -212,7 +214,7 @@ impl Shared {
         self.give_ports_back(key);
     }
 
-    /// Where the set-up of a workspace runs and its output stays.
+    /// The directory where the set-up of a workspace runs and its output is kept.
     pub(super) fn setup_place(&self, key: &str) -> PathBuf {
         self.state_dir.join("checks").join(format!("setup-{key}"))
     }
@@ -221,7 +223,7 @@ impl Shared {
         let _leaving = self.messages.send(Message::SetUp { task: task.clone(), seen });
     }
 
-    /// Runs a command of the set-up under a shim, as a check. Gives how long it took, or what it said.
+    /// Runs a command of the set-up under a shim, like a check. Returns how long it took, or what it printed.
     fn run_setup(
         &self,
         key: &str,
@@ -244,7 +246,7 @@ impl Shared {
         Ok(Err(format!("`{}` {how}{said}; its output is in {}", text::one_line(command, SAID_BYTES), place.display())))
     }
 
-    /// What agents, checks and set-up of a workspace are told of its ports.
+    /// The variables that tell agents, checks and set-up of a workspace its ports.
     pub(super) fn port_variables(&self, key: Option<&str>) -> Option<(String, String)> {
         self.port_of(key).map(|base| ("REKINDLE_PORT_BASE".to_owned(), base.to_string()))
     }
@@ -258,7 +260,7 @@ impl Shared {
         serde_json::from_slice(&bytes).unwrap_or_default()
     }
 
-    /// A free block for a workspace, which keeps it until it goes.
+    /// Reserves a free block for a workspace, which keeps it until the workspace is removed.
     fn take_ports(&self, key: &str) -> io::Result<()> {
         let many = self.programs.worktree.ports;
         if many == 0 {
@@ -285,7 +287,8 @@ impl Shared {
     }
 }
 
-/// The first of so many free ports in a row. Every state directory begins somewhere else, so that two projects seldom meet.
+/// The first of `many` free ports in a row. Every state directory starts the search elsewhere, so that two projects seldom
+/// collide.
 pub fn free_ports(many: u16, state: &Path, used: &BTreeSet<u16>) -> io::Result<u16> {
     let many = many.max(1);
     let blocks = usize::from((LAST_PORT - FIRST_PORT) / many);
@@ -299,8 +302,9 @@ pub fn free_ports(many: u16, state: &Path, used: &BTreeSet<u16>) -> io::Result<u
         .ok_or_else(|| io::Error::other(format!("no {many} ports in a row are free from {FIRST_PORT} on")))
 }
 
-/// Copies and links what a worktree lacks from the project. The project's state stays where it is, and so does what git has: a file
-/// that an agent changed or deleted is its work. Fails with what could not be brought, or with what the machine lacked for it.
+/// Copies and links what a worktree lacks from the project. The project's state directory is not brought, nor are files that
+/// git has: a file that an agent changed or deleted is its work. Fails with what could not be brought, or with what the
+/// machine lacked for it.
 pub fn bring(project: &Path, state: &Path, dir: &Path, wanted: &Worktree) -> Result<(), Trouble> {
     let include = std::fs::read_to_string(project.join(INCLUDE_FILE)).unwrap_or_default();
     let included = git::ignored_matching(project, &include).map_err(|error| error.to_string())?;
@@ -325,7 +329,7 @@ pub fn bring(project: &Path, state: &Path, dir: &Path, wanted: &Worktree) -> Res
     Ok(())
 }
 
-/// What is said of a set-up that changed files which git has.
+/// The warning about a set-up that changed files which git has.
 pub fn changed_words(files: &[String]) -> String {
     format!(
         "the set-up changed files that git has ({}): they become part of the task's commit; use one that changes none, such as \
@@ -354,7 +358,7 @@ fn inputs_of(wanted: &Worktree, include: &str, dir: &Path) -> String {
     hash.finalize().to_hex().to_string()
 }
 
-/// A path below the project, and nothing else.
+/// Accepts only a path below the project.
 fn inside(path: &Path) -> Result<PathBuf, String> {
     let plain = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     match plain && path.components().any(|part| matches!(part, Component::Normal(_))) {
@@ -363,7 +367,7 @@ fn inside(path: &Path) -> Result<PathBuf, String> {
     }
 }
 
-/// Copies under way.
+/// Copies in progress.
 struct Bringing<'a> {
     project: &'a Path,
     state: PathBuf,
@@ -373,8 +377,8 @@ struct Bringing<'a> {
 }
 
 impl Bringing<'_> {
-    /// Copies a file or folder that is not there yet. What the project does not have is not missed: not everybody has a `.env`.
-    /// Pipes, sockets and devices are no files to copy.
+    /// Copies a file or folder that does not exist yet. A path that the project does not have is no error: not everybody has
+    /// a `.env`. Pipes, sockets and devices are not copied.
     fn copy(&mut self, path: &Path, to: &Path) -> io::Result<()> {
         let from = self.project.join(path);
         let Ok(meta) = from.symlink_metadata() else { return Ok(()) };
@@ -401,12 +405,12 @@ impl Bringing<'_> {
         if meta.is_symlink() {
             return std::os::unix::fs::symlink(std::fs::read_link(&from)?, to);
         }
-        // A half of it would be taken for the whole by the next try.
+        // The next run would mistake half a file for the whole.
         std::fs::copy(&from, to).map(|_| ()).inspect_err(|_| drop(std::fs::remove_file(to)))
     }
 }
 
-/// Links to a path of the project, unless something stands there.
+/// Links to a path of the project, unless something exists there.
 fn link(from: &Path, to: &Path) -> io::Result<()> {
     if !from.exists() || to.symlink_metadata().is_ok() {
         return Ok(());

@@ -1,5 +1,5 @@
-//! Where work is done and what becomes of it: workspaces, snapshots at the boundaries of attempts, merges, tidying up. How git
-//! does each of them is the business of `git`; when is decided by the core and the driver.
+//! Where work is done and what becomes of it: workspaces, snapshots at the boundaries of attempts, merges, cleanup. `git`
+//! knows how to do each of them; the core and the driver decide when.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,23 +18,23 @@ use crate::refusal;
 use crate::world::Message;
 use crate::world::{CheckOrder, LeaveOrder, MergeOrder};
 
-/// Longest wait for what is under way when a coordinator leaves: what is cut off then is taken up by the next one.
+/// Longest wait for jobs in progress when a coordinator exits: the next one takes up those that are interrupted.
 const LEAVE_BUDGET: Duration = Duration::from_secs(60);
 
-/// Between two tries at something that the machine refused for now, such as a git lock that somebody holds.
+/// Pause before a retry of something that the machine refused for now, such as a git lock held by another process.
 const AGAIN: Duration = Duration::from_secs(2);
 
-/// A disk that takes longer than this to write what is there is named as what is waited for.
+/// If a disk takes longer than this to sync, it is named as what is waited for.
 const SLOW_DISK: Duration = Duration::from_secs(30);
 
-/// Snapshots, merges and removals under way.
+/// Snapshots, merges and removals in progress.
 #[derive(Debug, Default)]
 pub(super) struct Jobs {
     at_work: Mutex<AtWork>,
     through: Condvar,
-    /// How often each workspace was asked for: one that is wanted again is not removed. No more of them than tasks.
+    /// How often each workspace was asked for: one that is wanted again is not removed. At most one entry per task.
     wanted: Mutex<BTreeMap<String, u64>>,
-    /// Held during a removal: whoever wants a workspace waits for the end of it.
+    /// Held during a removal: a job that wants a workspace waits for the removal to end.
     removing: Mutex<()>,
 }
 
@@ -50,21 +50,22 @@ impl Jobs {
         self.through.notify_all();
     }
 
-    /// Waits until none is under way. What waits for the machine is told to end.
+    /// Waits until no job is in progress. Jobs that wait for the machine are told to end.
     pub(super) fn wait(&self) {
         self.change(|at_work| at_work.leaving = true);
         let at_work = self.at_work.lock().unwrap_or_else(PoisonError::into_inner);
         let _in_time = self.through.wait_timeout_while(at_work, LEAVE_BUDGET, |at_work| at_work.count > 0);
     }
 
-    /// Waits before another try. False when the coordinator leaves: the next one tries again.
+    /// Waits before a retry. Returns false when the coordinator is exiting: the next one tries again.
     fn pause(&self) -> bool {
         let at_work = self.at_work.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.through.wait_timeout_while(at_work, AGAIN, |at_work| !at_work.leaving);
         !waited.unwrap_or_else(PoisonError::into_inner).0.leaving
     }
 
-    /// Somebody is about to work, look or merge in a workspace. Called before anything is begun, in the order of the decisions.
+    /// Registers that a workspace is about to be used for work, reading or a merge. Called before anything is started, in
+    /// the order of the decisions.
     pub(super) fn want(&self, key: Option<&str>) {
         let Some(key) = key else { return };
         let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
@@ -92,7 +93,7 @@ impl Jobs {
 }
 
 impl Shared {
-    /// The directory of a workspace, made where it is not there; without a key the project's own.
+    /// The directory of a workspace, created if it does not exist; without a key, the project's own.
     pub(super) fn place(&self, key: Option<&str>) -> Result<PathBuf, String> {
         self.made_place(key).map_err(|error| format!("there is no workspace for {}: {error}", key.unwrap_or_default()))
     }
@@ -105,14 +106,14 @@ impl Shared {
         Ok(made?.dir)
     }
 
-    /// The same for looking only: a workspace that is there is not touched, for somebody may be working in it.
+    /// The same for reading only: an existing workspace is not touched, because an agent may be working in it.
     pub(super) fn standing_place(&self, key: Option<&str>) -> Result<PathBuf, String> {
         let standing = key.zip(self.work.as_ref()).and_then(|(key, work)| work.standing(key));
         standing.map_or_else(|| self.place(key), Ok)
     }
 
-    /// The same for checks of proven work: what the machine refuses for now says nothing about the work, so it is tried again.
-    /// Nothing when the coordinator leaves meanwhile.
+    /// The same for checks of proven work: a refusal by the machine shows nothing about the work, so it is retried. `None`
+    /// when the coordinator exits meanwhile.
     pub(super) fn patient_place(&self, order: &CheckOrder) -> Option<Result<PathBuf, String>> {
         let key = order.workspace.as_deref();
         self.jobs.after_removals();
@@ -132,7 +133,7 @@ impl Shared {
         }
     }
 
-    /// Keeps what is in a workspace before or after an attempt.
+    /// Takes a snapshot of a workspace before or after an attempt.
     pub(super) fn snapshot(
         &self,
         key: Option<&str>,
@@ -150,21 +151,22 @@ impl Shared {
         taken.map_err(|error| format!("the workspace of {task} could not be kept: {error}"))
     }
 
-    /// The new files of a workspace before its checks run; nothing where nobody works apart or git cannot tell.
+    /// The new files of a workspace before its checks run; `None` without a separate workspace or if git cannot tell.
     pub(super) fn untracked(&self, order: &CheckOrder) -> Option<git::Untracked> {
         let (work, key) = (self.work.as_ref()?, order.workspace.as_deref()?);
         work.untracked(key).ok()
     }
 
-    /// What checks made is no result. Where it cannot be put down it is merged with the rest: nothing is lost by that.
+    /// Files that checks made are not a result. If they cannot be recorded, they are merged with the rest: nothing is lost
+    /// by that.
     pub(super) fn made_by_checks(&self, order: &CheckOrder, before: Option<&git::Untracked>, beside: git::Beside) {
         if let (Some(work), Some(key), Some(before)) = (&self.work, order.workspace.as_deref(), before) {
             let _merged_with_the_rest = work.made_by_checks(key, before, beside);
         }
     }
 
-    /// Whether the work of a claim that was proven is on disk: only then may it be accepted. A disk that refuses is asked again;
-    /// false when the coordinator leaves meanwhile, and the next one has the checks run again.
+    /// Whether the work of a proven claim is on disk: only then may it be accepted. A disk that refuses is asked again;
+    /// false when the coordinator exits meanwhile, and the next one runs the checks again.
     pub(super) fn is_on_disk(&self, order: &CheckOrder, evidence: &Evidence) -> bool {
         if !evidence.passed() {
             return true;
@@ -177,7 +179,7 @@ impl Shared {
             .is_some_and(|done| done.is_ok())
     }
 
-    /// Syncs file systems on a thread of its own, so that a disk that hangs is named.
+    /// Syncs file systems on a separate thread, so that a disk that hangs can be named.
     fn synced(&self, task: &TaskId, places: &[PathBuf]) -> git::Result<()> {
         let at = |place: &Path, source| git::Error::Io { path: place.to_owned(), source };
         let (done, answer) = sync_channel(1);
@@ -203,8 +205,8 @@ impl Shared {
         }
     }
 
-    /// Does something with git or the disk until the machine does not refuse it any more, puts down once what is waited for, has
-    /// starts held for it, and gives back what came of it. Nothing when the coordinator leaves first.
+    /// Repeats something with git or the disk until the machine no longer refuses it, records once what is waited for, holds
+    /// starts meanwhile, and returns the result. `None` when the coordinator exits first.
     fn persistently<T>(
         &self,
         task: &TaskId,
@@ -219,7 +221,8 @@ impl Shared {
                     if !std::mem::replace(&mut told, true) {
                         self.note(Some(task), "waiting_for_machine", format!("{what} is waited for: {error}"));
                     }
-                    // Again at every try: the hold of an earlier one may be over, and what is refused during one is part of it.
+                    // At every retry: the hold of an earlier one may be over, and whatever is refused during a hold is part
+                    // of it.
                     let refusal = refusal::of_git(&error, &self.state_dir);
                     let _leaving = self.messages.send(Message::Refused { what: order.clone(), refusal });
                     if !self.jobs.pause() {
@@ -231,7 +234,7 @@ impl Shared {
         }
     }
 
-    /// Puts down what git has noted.
+    /// Records what git has noted.
     fn put_on_record(&self, work: &Work, task: Option<&TaskId>) {
         for detail in work.repo().notes() {
             self.note(task, "stale_lock_removed", detail);
@@ -264,13 +267,13 @@ impl Shared {
     }
 }
 
-/// An attempt is over: what it left is kept, and its workspace goes where it is no longer needed.
+/// An attempt is over: the files it left are kept, and its workspace is removed if it is no longer needed.
 pub(super) fn leave_in_background(shared: &Arc<Shared>, order: LeaveOrder) {
     let times = shared.jobs.times_wanted(order.workspace.as_deref());
     let leave = move |shared: &Shared| {
         let LeaveOrder { attempt, task, workspace, tidy, declared } = order;
         shared.declare(workspace.as_deref(), &task, &declared);
-        // What cannot be kept stays where it is: nothing is deleted without a proof that it is somewhere else.
+        // Files that cannot be kept stay where they are: nothing is deleted without proof that it is somewhere else.
         let kept = shared.snapshot(workspace.as_deref(), &task, attempt, "end");
         if let (Ok(()), true, Some(key), Some(work)) = (kept, tidy, &workspace, &shared.work) {
             if let Some(dir) = work.standing(key) {
@@ -285,12 +288,12 @@ pub(super) fn leave_in_background(shared: &Arc<Shared>, order: LeaveOrder) {
             }
         }
     };
-    // Without a thread the next attempt keeps it before it begins.
+    // Without a thread the next attempt takes the snapshot before it starts.
     let _kept_later = shared.in_background("leave", leave);
 }
 
-/// Removes the workspaces that a complete run has left: those of skipped tasks, and those whose removal was cut short. What could not be
-/// kept elsewhere stays.
+/// Removes the workspaces that a complete run has left: those of skipped tasks, and those whose removal was interrupted. A
+/// workspace whose content could not be kept elsewhere stays.
 pub(super) fn tidy(shared: &Shared) {
     let Some(work) = &shared.work else { return };
     for key in work.own_worktrees() {
@@ -301,7 +304,7 @@ pub(super) fn tidy(shared: &Shared) {
     let _told_by_clean = work.tidy_up();
 }
 
-/// Merges accepted work beside the driver.
+/// Merges accepted work in the background.
 pub(super) fn merge_in_background(shared: &Arc<Shared>, order: MergeOrder) {
     let (task, epoch) = (order.task.clone(), order.epoch);
     shared.jobs.want(Some(&order.workspace));
@@ -310,7 +313,7 @@ pub(super) fn merge_in_background(shared: &Arc<Shared>, order: MergeOrder) {
             Some(work) => shared.merge(work, &order),
             None => Some(MergeOutcome::Failed { reason: "the repository is gone".to_owned() }),
         };
-        // One that is not through when the coordinator leaves is ordered again by the next.
+        // A merge that has not finished when the coordinator exits is ordered again by the next one.
         if let Some(outcome) = outcome {
             let message = Message::Merged { task: order.task, epoch: order.epoch, outcome };
             let _leaving = shared.messages.send(message);

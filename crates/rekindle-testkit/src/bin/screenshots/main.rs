@@ -1,6 +1,6 @@
-//! Makes the README's pictures: a run whose agents crash, lie, fail and ask, looked at with `top`, in the dashboard and in the
-//! report. Usage: `screenshots DIR`, with `rekindle` beside it; `cargo xtask screenshots` does both. It judges nothing: the
-//! pictures are looked at by a person.
+//! Makes the README's pictures: a run whose agents crash, lie, fail and ask, shown with `top`, in the dashboard and in the
+//! report. Usage: `screenshots DIR`, with `rekindle` beside it; `cargo xtask screenshots` does both. It judges nothing: a
+//! person reviews the pictures.
 
 #![expect(clippy::print_stdout, reason = "a developer's tool talks to its terminal")]
 
@@ -14,13 +14,13 @@ use std::time::{Duration, Instant};
 use rekindle_testkit::browser::Browser;
 use tempfile::TempDir;
 
-/// What is done in the pictures.
+/// The plan in the pictures.
 const PLAN: &str = include_str!("plan.md");
 
-/// Who does it.
+/// The agent in the pictures.
 const AGENT: &str = include_str!("agent.sh");
 
-/// The settings: tries follow each other quickly, so that pictures show some.
+/// The settings: attempts follow each other quickly, so that the pictures show some.
 const SETTINGS: &str = "[agents.dev]\nkind = \"command\"\ncommand = [\"/bin/sh\", \"./agent.sh\"]\n\n\
     [run]\nagent = \"dev\"\nbackoff = \"1s\"\n\n[stop]\ngrace = \"300ms\"\n\n[notify]\ndesktop = false\n";
 
@@ -30,7 +30,7 @@ const TERMINAL: (&str, &str) = ("118", "32");
 /// Longer than anything takes on a loaded machine.
 const BOUND: Duration = Duration::from_secs(120);
 
-/// Between two looks.
+/// Poll interval.
 const LOOK: Duration = Duration::from_millis(100);
 
 fn main() -> ExitCode {
@@ -90,7 +90,7 @@ impl Stage {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Starts the run and waits until there is a question, a failure, a recovery, and work that goes on.
+    /// Starts the run and waits until there is a question, a failure, a recovery, and work in progress.
     fn run_until_it_shows_something(&self) {
         self.rekindle(&["run", "plan.md", "--detach"]);
         await_that("something to show", || {
@@ -103,7 +103,7 @@ impl Stage {
 }
 
 impl Drop for Stage {
-    /// Nothing is left behind, whatever went wrong.
+    /// Leaves nothing behind, whatever went wrong.
     fn drop(&mut self) {
         self.rekindle(&["stop"]);
         let started = Instant::now();
@@ -124,7 +124,7 @@ fn picture_of_top(stage: &Stage, browser: &Browser, file: &Path) {
     let (columns, rows) = TERMINAL;
     tmux(&["-f", "/dev/null", "new-session", "-d", "-x", columns, "-y", rows, "rekindle top --color always"]);
     await_that("top", || tmux(&["capture-pane", "-p"]).contains("T3"));
-    // To a task that is at work, so that its log stands beside the list.
+    // Selects a task that is in progress, so that its log is shown beside the list.
     tmux(&["send-keys", "G", "k", "k", "k", "k", "k", "k"]);
     await_that("a log", || tmux(&["capture-pane", "-p"]).contains("step"));
     let page = screen::page(&tmux(&["capture-pane", "-p", "-e"]));
@@ -148,7 +148,7 @@ fn picture_of_dashboard(stage: &Stage, browser: &Browser, file: &Path) {
     println!("wrote {}", file.display());
 }
 
-/// A server that ends with whoever holds it.
+/// A server that ends when this value is dropped.
 struct Server(Child);
 
 impl Drop for Server {

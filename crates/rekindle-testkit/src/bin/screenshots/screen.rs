@@ -8,7 +8,7 @@ const COLOURS: [&str; 16] = [
     "#9be9a8", "#f2cc60", "#a5d6ff", "#e2c5ff", "#b3f0ff", "#ffffff",
 ];
 
-/// How a piece of text looks.
+/// The style of a piece of text.
 #[derive(Clone, Default, PartialEq)]
 struct Look {
     text: Option<String>,
@@ -98,7 +98,7 @@ impl Look {
     }
 }
 
-/// A colour of 256, or of all.
+/// A colour of the palette of 256, or any colour.
 fn wide(codes: &mut impl Iterator<Item = usize>) -> Option<String> {
     match codes.next()? {
         5 => Some(match codes.next()? {

@@ -1,4 +1,4 @@
-//! Promises about kills and about many callers at once: what was acknowledged is there, whole, once and in order.
+//! Promises about kills and about many concurrent callers: what was acknowledged is there, whole, once and in order.
 
 use std::collections::BTreeSet;
 
@@ -6,10 +6,10 @@ use rekindle_engine::store::{Batch, Error, NewEvent, Receipt, Store, Table};
 
 use super::{Maker, event, events_only, line, offset, row};
 
-/// Callers at once: far more than the cores, so that commits are shared.
+/// Concurrent callers: far more than the cores, so that commits are shared.
 const THREADS: u64 = 64;
 
-/// Appends of each of them.
+/// Appends per caller.
 const EACH: u64 = 8;
 
 pub(super) fn whole(make: Maker<'_>) {

@@ -1,4 +1,4 @@
-//! Promises about what stands beside the events: derived rows, offsets of spools, snapshots.
+//! Promises about what is stored besides events: derived rows, spool offsets, snapshots.
 
 use rekindle_engine::store::{Batch, Row, SNAPSHOTS_KEPT, SpoolOffset, Stream, Table};
 

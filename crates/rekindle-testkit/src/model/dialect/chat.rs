@@ -6,14 +6,14 @@ use super::{Encoded, Meaning, SERVER, calls, event, events, halves, json as at_o
 use crate::model::asked::{Api, Asked, Message, Purpose};
 use crate::model::script::{Act, Answer};
 
-/// Marks of the requests that are the program's own affair.
+/// Marks of the program's own requests.
 const TITLE: &str = "You are a title generator";
 const SUMMARY: &str = "You are a context summarization agent";
 
 pub(super) fn understand(body: &Value) -> Meaning {
     let list = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let message = |one: &Value| {
-        // Content and calls stand beside each other.
+        // Content and calls are separate members.
         let mut rest = one.clone();
         rest["role"].take();
         Message { role: one["role"].as_str().unwrap_or_default().to_owned(), text: words(&rest) }
@@ -74,7 +74,7 @@ pub(super) fn encode(answer: &Answer, number: u64, asked: &Asked) -> Encoded {
         call["index"] = json!(index);
         chunk(json!({ "tool_calls": [call] }), Value::Null, Value::Null)
     }));
-    // The reason and the counts end it; the mark after them is only manners.
+    // The reason and the counts end it; the mark after them is only a convention.
     let last = chunk(json!({}), json!(reason), usage);
     pieces.push(format!("{last}data: [DONE]\n\n"));
     events(pieces)

@@ -1,4 +1,4 @@
-//! Gemini generateContent, as Gemini CLI speaks it. Its compaction is asked for in one piece, its conversation in a stream.
+//! Gemini generateContent, as Gemini CLI uses it. It requests its compaction in one piece, its conversation as a stream.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::{Encoded, Meaning, SERVER, conversation, event, events, halves, instr
 use crate::model::asked::{Api, Asked, Purpose};
 use crate::model::script::{Act, Answer};
 
-/// What both requests of a compaction speak of.
+/// Text that both requests of a compaction contain.
 const SUMMARY: &str = "state_snapshot";
 
 pub(super) fn understand(verb: &str, query: &str, body: &Value) -> Meaning {
@@ -22,7 +22,7 @@ pub(super) fn understand(verb: &str, query: &str, body: &Value) -> Meaning {
     meaning.purpose = match verb {
         "countTokens" => Purpose::Count,
         _ if meaning.stream && !meaning.tools.is_empty() => Purpose::Main,
-        // The conversation speaks of it too, once it was compacted; instructions do so only for the summary itself.
+        // The conversation contains it too, once it was compacted; instructions do so only for the summary itself.
         _ if words(&body["systemInstruction"]).contains(SUMMARY) => Purpose::Compaction,
         _ => Purpose::Side,
     };

@@ -1,4 +1,5 @@
-//! Anthropic Messages, as Claude Code speaks it. A broken stream is asked for again in one piece, so both forms are there.
+//! Anthropic Messages, as Claude Code uses it. After a broken stream it requests the answer again in one piece, so both
+//! forms are there.
 
 use serde_json::{Value, json};
 
@@ -6,7 +7,7 @@ use super::{Encoded, Meaning, SERVER, calls, conversation, event, events, halves
 use crate::model::asked::{Api, Asked, Purpose};
 use crate::model::script::{Act, Answer};
 
-/// Marks of a compaction in the last message, or before a reminder that newer programs put behind it.
+/// Marks of a compaction in the last message, or before a reminder that newer programs append to it.
 const SUMMARY: [&str; 2] =
     ["CRITICAL: Respond with TEXT ONLY", "Your task is to create a detailed summary of the conversation"];
 
@@ -76,7 +77,7 @@ fn block(act: &Act, number: u64, place: usize) -> Value {
     json!({ "type": "tool_use", "id": format!("toolu_{number}_{place}"), "name": tool, "input": input })
 }
 
-/// A block as it begins in a stream, and what is added to it.
+/// A block as it begins in a stream, and the additions to it.
 fn unfold(block: &Value) -> (Value, Vec<Value>) {
     let mut empty = block.clone();
     match block["text"].as_str() {

@@ -7,7 +7,7 @@ use crate::model::asked::Api;
 use crate::model::script::Fail;
 use crate::model::wire::Lines;
 
-/// Tokens that are said to be too many, and how many there may be.
+/// The token count reported as too many, and the limit.
 const TOO_LONG: (u64, u64) = (210_000, 200_000);
 
 pub(super) fn encode(api: Api, fail: &Fail, resets_at: Option<u64>, now_s: u64) -> Encoded {
@@ -98,7 +98,7 @@ fn responses(fail: &Fail, resets_at: u64, now_s: u64) -> Refusal {
     }
 }
 
-/// A conversation that is too long is told in the stream.
+/// A conversation that is too long is reported in the stream.
 fn failed_response() -> Encoded {
     let error = json!({
         "code": "context_length_exceeded",

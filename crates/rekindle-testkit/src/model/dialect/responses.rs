@@ -1,4 +1,4 @@
-//! OpenAI Responses, as Codex speaks it. Its shell tool gives up waiting after a while and lets the model ask again; those
+//! OpenAI Responses, as Codex uses it. Its shell tool stops waiting after a while and lets the model ask again; those
 //! questions are answered here, so that a script sees one call and one result.
 
 use std::collections::BTreeMap;
@@ -9,13 +9,13 @@ use super::{Encoded, Meaning, SERVER, event, events, halves, instructed, names, 
 use crate::model::asked::{Api, Asked, Message, Purpose};
 use crate::model::script::{Act, Answer};
 
-/// Begins the last message of a compaction.
+/// Beginning of the last message of a compaction.
 const SUMMARY: &str = "You are performing a CONTEXT CHECKPOINT COMPACTION";
 
-/// The one field of the answer that a request for a name wants.
+/// The one field of the answer in a request for a title.
 const TITLE: &str = "/text/format/schema/properties/title";
 
-/// Carries what a request is made for.
+/// Header with the purpose of a request.
 const KIND_HEADER: &str = "x-codex-turn-metadata";
 
 /// Comes before the number of a command that still runs.
@@ -24,7 +24,7 @@ const STILL_RUNS: &str = "Process running with session ID ";
 /// How long the shell tool waits before it lets the model ask again: its longest.
 const YIELD_MS: u64 = 30_000;
 
-/// The tool that stands for all of rekindle's where it is offered.
+/// The tool that stands for all of rekindle's tools, if it is offered.
 const IN_ONE: &str = "report";
 
 pub(super) fn understand(headers: &BTreeMap<String, String>, body: &Value) -> Meaning {
@@ -132,7 +132,7 @@ fn item(act: &Act, number: u64, place: usize, asked: &Asked) -> Value {
     }
 }
 
-/// The arguments of a tool as the tool that stands for all of them takes them: its first text is `text`.
+/// Converts the arguments of a tool for the tool that stands for all of them: its first text is `text`.
 fn in_one(tool: &str, args: &Value) -> Value {
     let mut args = args.clone();
     let named = ["result", "reason", "status", "question", "decision"];

@@ -1,4 +1,4 @@
-//! Whoever calls is answered: at once, or when what it waits for is decided. Nothing is held for callers beyond a bound.
+//! Every caller is answered: at once, or when what it waits for is decided. What is kept for callers is bounded.
 
 use rekindle_core::ids::QuestionId;
 use rekindle_core::report::Report;
@@ -7,14 +7,14 @@ use super::super::calls::Caller;
 use super::super::world::Sim;
 use super::{Invariant, Verdict, require};
 
-/// Callers that are held for one answer.
+/// Limit on callers that wait for one answer.
 const WAITERS_EACH: usize = 16;
 
-/// What a driver keeps beside the state for one living attempt: a few maps with an entry each.
+/// What a driver keeps besides the state for one live attempt: a few maps with an entry each.
 const ENTRIES_EACH: usize = 8;
 
 impl Sim {
-    /// Everything that arrived was handled: nobody waits but for what is not decided.
+    /// Everything that arrived was handled: callers only wait for what is not decided.
     pub fn check_answers(&mut self) {
         if !self.inbox.is_empty() {
             return;
@@ -45,7 +45,7 @@ impl Sim {
         require(most <= WAITERS_EACH, Invariant::Bounds, || format!("{most} callers are held for one answer"))
     }
 
-    /// What is kept in memory belongs to what lives, whatever has ended.
+    /// What is kept in memory belongs to what is alive, however much has ended.
     pub fn check_growth(&mut self, entries: usize) {
         let live = self.checkers.replayed.live_attempts().count();
         let most = ENTRIES_EACH * (live + 1) + self.calls.waiting.len() + self.calls.hung_up.len();

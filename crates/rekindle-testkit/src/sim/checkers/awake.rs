@@ -1,5 +1,5 @@
-//! Limits on agents count the time that the machine was awake: whoever slept with it has not used its time. Nor is anybody silent
-//! who works.
+//! Limits on agents count the time that the machine was awake: an agent that slept with it has not used its time. Nor does a
+//! working agent count as silent.
 
 use rekindle_core::activity::Activity;
 use rekindle_core::event::{AttemptEvent, Body, Event, SessionEvent};
@@ -10,13 +10,13 @@ use super::super::stream;
 use super::super::world::Sim;
 use super::{Invariant, require};
 
-/// Sleep of less than this is told to nobody.
+/// Sleep shorter than this is not reported.
 const SLACK_MS: u64 = 1_000;
 
-/// A time that the machine slept.
+/// A period in which the machine slept.
 #[derive(Clone, Copy, Debug)]
 pub struct Sleep {
-    /// Its end, by the story's own clock: a coordinator's begins anew with every boot.
+    /// Its end, by the story's own clock: a coordinator's clock restarts with every boot.
     pub until_ms: u64,
     /// How long.
     pub ms: u64,
@@ -35,14 +35,14 @@ impl Sim {
                 (*attempt, self.checkers.truth.dispatched.get(attempt).copied(), *timeout_ms)
             }
             Body::Attempt(AttemptEvent::AgentHung { attempt, quiet_ms, .. }) => {
-                // What was written down at once is judged by what the agent is doing now.
+                // An event that was recorded at once is judged by what the agent is doing now.
                 let at_once = self.decided_ms(event.time) == self.queue.now_ms();
                 if at_once && self.is_busy(*attempt) {
                     let what = format!("attempt {attempt} works and is taken for silent");
                     return self.checkers.broken(Invariant::Awake, what);
                 }
                 let active_ms = self.bundles.get(attempt).map(|bundle| bundle.active_ms);
-                // Processes are looked at only after half of the limit: what they did before that is nobody's evidence.
+                // Processes are inspected only after half of the limit: what they did before that is no evidence.
                 (*attempt, active_ms, *quiet_ms / 2)
             }
             Body::Session(SessionEvent::AgentFailed { attempt, .. }) => {
@@ -50,12 +50,12 @@ impl Sim {
             }
             _ => return,
         };
-        // Of another boot nothing lives, and how long the machine was down nobody knows: what it ends with is judged elsewhere. Nor has
-        // anybody used time who was never begun.
+        // Nothing from another boot is alive, and how long the machine was down is unknown: how such an attempt ends is
+        // judged elsewhere. Nor has an attempt used time that never started.
         if self.bundles.get(&attempt).is_none_or(|bundle| bundle.boot != self.machine.boot) {
             return;
         }
-        // Something it did after that was decided says nothing about it.
+        // What the agent did after the decision says nothing about it.
         let at_ms = self.decided_ms(event.time);
         let Some(since_ms) = since.filter(|since_ms| *since_ms <= at_ms) else { return };
         let between = |sleep: &&Sleep| sleep.until_ms > since_ms && sleep.until_ms <= at_ms;
@@ -67,13 +67,13 @@ impl Sim {
         self.checkers.judge(verdict);
     }
 
-    /// When the coordinator that lives decided something, by the story's own clock.
+    /// When the running coordinator decided something, by the story's own clock.
     fn decided_ms(&self, time: Time) -> u64 {
         let now_ms = self.queue.now_ms();
         now_ms.saturating_sub(self.machine.now(now_ms).since_ms(time))
     }
 
-    /// Since when an agent was trying again, when it is put down as failed without having said so.
+    /// Since when an agent was retrying, if it is recorded as failed without having reported so.
     fn storm_broken(&self, attempt: AttemptId) -> Option<u64> {
         let bundle = self.bundles.get(&attempt)?;
         let since = bundle.retrying_ms?;

@@ -1,5 +1,5 @@
-//! Nothing starts on a budget that is used up: not on the run's, the day's or the task's, by what agents really told and by the
-//! limits that the user gave, whatever the coordinator was given.
+//! Nothing starts on a budget that is used up: not on the run's, the day's or the task's, by what agents really reported and
+//! by the limits that the user set, whatever the coordinator was given.
 
 use rekindle_core::budget::Scope;
 use rekindle_core::event::{AttemptEvent, Body, Event, TaskEvent};
@@ -17,7 +17,7 @@ impl Checkers {
         Some(own.then(|| question.task.clone()))
     }
 
-    /// Whether a person is asked for nothing: no budget that a task needs is used up.
+    /// Judges a question about a budget: a person may be asked only if a budget that the task needs is used up.
     pub(super) fn asks_for_budget(&self, setting: &Setting, event: &Event) -> Verdict {
         let limits = &setting.limits.budget;
         let task = event.task.as_ref().and_then(|id| self.replayed.tasks.get(id));
@@ -28,7 +28,7 @@ impl Checkers {
         require(used_up, Invariant::Budget, || format!("asked for a budget that is left: {}", line(event)))
     }
 
-    /// Open tasks that a person took back for want of budget.
+    /// Open tasks that a person took back for lack of budget.
     pub fn handed_back(&self) -> Vec<TaskId> {
         let open = self.replayed.tasks.iter().filter(|(_, task)| !task.state.is_terminal());
         open.filter(|(_, task)| task.spending.handed_back).map(|(id, _)| id.clone()).collect()

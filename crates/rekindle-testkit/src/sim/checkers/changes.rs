@@ -1,4 +1,4 @@
-//! Changes of the plan and the operator's word: what counts is what a person really said, whole and once, and nothing but a person
+//! Changes of the plan and the operator's word: what counts is what a person really said, whole and once, and only a person
 //! takes it back.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use rekindle_core::state::{State, Word};
 use super::log::line;
 use super::{Checkers, Invariant, Verdict, require};
 
-/// Why a task is reopened that ends at once again, on another word of the operator.
+/// Reasons for reopening a task that ends again at once, on another word of the operator.
 const NEW_WORDS: [&str; 2] = ["completed by the operator", "given up by the operator"];
 
 /// What the operator really said about the plan.
@@ -23,9 +23,9 @@ pub struct Changes {
     files: BTreeMap<String, Plan>,
     added: BTreeMap<TaskId, NewTask>,
     edits: Vec<(TaskId, TaskEdit)>,
-    /// Tasks whose words or checks a person changed, or those of a task before them.
+    /// Tasks whose text or checks a person changed, or those of a task before them.
     touched: BTreeSet<TaskId>,
-    /// How often a person said something that takes an earlier word on a task back, and how often one was.
+    /// How often a person said something that takes back an earlier word on a task, and how often one was taken back.
     released: BTreeMap<TaskId, u64>,
     taken_back: BTreeMap<TaskId, u64>,
     /// The checks that were really run last for a claim.
@@ -41,12 +41,12 @@ impl Changes {
         self.numbers
     }
 
-    /// Tasks whose end a removal from the plan brings.
+    /// Records an order; returns the tasks that a removal from the plan ends.
     pub(super) fn told(&mut self, order: &Order, state: &State) -> Vec<TaskId> {
         let all = || state.tasks.keys().cloned().collect::<Vec<_>>();
         match order {
             Order::Reload { plan } => {
-                // What it does depends on the state that it meets: anything of it may be reopened, left out or proven.
+                // Its effect depends on the state that it meets: any of its tasks may be reopened, left out or proven.
                 self.files.insert(plan.hash.clone(), (**plan).clone());
                 all().into_iter().chain(plan.tasks.iter().map(|task| task.id.clone())).for_each(|id| self.touch(id));
                 return all().into_iter().filter(|id| plan.task(id.as_str()).is_none()).collect();
@@ -56,7 +56,7 @@ impl Changes {
             }
             Order::Edit { task, edit } => {
                 self.edits.push((task.clone(), (**edit).clone()));
-                // Complete tasks behind it are proven again.
+                // Complete tasks that depend on it are proven again.
                 self.touched.extend(all());
                 self.touch(task.clone());
             }
@@ -79,7 +79,7 @@ impl Checkers {
     /// Judges an event about the plan or about a task that a person decided on, against the state before it.
     pub(super) fn changes(&mut self, event: &Event) -> Verdict {
         match (&event.body, &event.task) {
-            // One word takes the place of another.
+            // One word replaces another.
             (Body::Task(TaskEvent::TaskReopened { reason, .. }), Some(id)) if NEW_WORDS.contains(&reason.as_str()) => {
                 require(self.truth.ordered.contains(id), Invariant::Word, || format!("nobody said so: {}", line(event)))
             }
@@ -108,7 +108,7 @@ impl Checkers {
         }
     }
 
-    /// A person's word is taken back by a person only.
+    /// Only a person takes back a person's word.
     fn may_reopen(&mut self, id: &TaskId, event: &Event) -> Verdict {
         let decided = self.replayed.tasks.get(id).is_some_and(|task| task.workflow.word.is_some());
         if !decided {
@@ -121,7 +121,7 @@ impl Checkers {
         require(*taken <= released, Invariant::Word, || format!("nobody took it back: {}", line(event)))
     }
 
-    /// An edit is one that a person made.
+    /// An edit must be one that a person made.
     fn meant(&self, id: &TaskId, changed: &ChangedTask, event: &Event) -> Verdict {
         let says = |edit: &TaskEdit, task: &PlanTask| {
             let same = |said: &Option<String>, is: &String| said.as_ref().is_none_or(|said| said == is);
@@ -135,7 +135,7 @@ impl Checkers {
         require(meant, Invariant::Changed, || format!("nobody changed it so: {}", line(event)))
     }
 
-    /// What the plan no longer has is not begun, and blockers of the present plan hold.
+    /// Tasks that the plan no longer has are not started, and blockers of the current plan hold.
     fn may_begin(&self, tasks: &[TaskId], event: &Event) -> Verdict {
         let state = &self.replayed;
         let gone = tasks.iter().find(|id| state.tasks.get(*id).is_some_and(|task| task.workflow.removed));
@@ -144,7 +144,7 @@ impl Checkers {
         require(blocked.is_empty(), Invariant::Changed, || format!("waits for {blocked:?}: {}", line(event)))
     }
 
-    /// Work is accepted by the checks that the plan has now, unless a person said so.
+    /// Work is accepted by the checks that the plan has now, unless a person accepted it.
     fn by_present_checks(&self, id: &TaskId, event: &Event) -> Verdict {
         let (Some(task), Some(planned), Some(epoch)) =
             (self.replayed.tasks.get(id), self.replayed.plan_task(id), event.epoch)
@@ -160,7 +160,7 @@ impl Checkers {
         })
     }
 
-    /// A claim whose checks were changed while they ran is made once more, as it was.
+    /// A claim whose checks were changed while they ran is repeated once, as it was.
     pub(super) fn repeats_claim(&self, event: &Event) -> bool {
         let Body::Task(TaskEvent::TaskClaimed { attempt, channel, verdict, .. }) = &event.body else { return false };
         let Some(id) = &event.task else { return false };
@@ -171,12 +171,12 @@ impl Checkers {
         })
     }
 
-    /// rekindle may claim work for itself whose checks a person changed.
+    /// rekindle may itself claim work whose checks a person changed.
     pub(super) fn proves_anew(&self, id: &TaskId) -> bool {
         self.truth.changes.touched.contains(id)
     }
 
-    /// After a reload the plan is the file, and what a person added beside it.
+    /// After a reload the plan is the file, plus what a person added besides.
     pub(super) fn reloaded(&self, event: &Event) -> Verdict {
         let Body::Run(RunEvent::PlanReloaded(reload)) = &event.body else { return Ok(()) };
         let Some(file) = self.truth.changes.files.get(&reload.plan.hash) else {
@@ -193,7 +193,7 @@ impl Checkers {
         require(strange.is_none(), Invariant::Changed, || format!("the file does not have {strange:?}"))
     }
 
-    /// A word does not get lost: only a reopening takes it back.
+    /// A person's word is not lost: only a reopening takes it back.
     pub(super) fn word_kept(&self, event: &Event, before: Option<Word>) -> Verdict {
         let now = event.task.as_ref().and_then(|id| self.replayed.tasks.get(id)).and_then(|task| task.workflow.word);
         let reopened =

@@ -5,9 +5,9 @@ use std::fmt;
 /// An invariant, after the list in ARCHITECTURE.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invariant {
-    /// 1: the log from zero gives the state, and the rows are the state's.
+    /// 1: replaying the log from zero gives the state, and the rows match the state.
     Replay,
-    /// 2: nothing is done whose event is not durable.
+    /// 2: no action is taken before its event is durable.
     DurableFirst,
     /// 3: a task ends at most once an epoch, and an end is final for agents.
     EndsOnce,
@@ -19,7 +19,7 @@ pub enum Invariant {
     AckSurvives,
     /// 5: every record of output is indexed once, whole and in order.
     OutputExact,
-    /// 5: what an agent's stream tells is taken once, and what it says of its session holds.
+    /// 5: every stream event is taken once, and what it says about the session holds.
     SignsExact,
     /// 2: a message is delivered once.
     ToldOnce,
@@ -31,39 +31,40 @@ pub enum Invariant {
     OwnSignals,
     /// 7: a coordinator's death restarts no healthy agent.
     HealthyKept,
-    /// 8: attempts keep their limit.
+    /// 8: attempts stay within their limit.
     AttemptLimit,
-    /// Two living attempts never share a task, an artifact or a name, and slots are kept.
+    /// Two live attempts never share a task, an artifact or a name, and slots are respected.
     NoClash,
     /// 8: once faults stop, the run ends or says what it waits for.
     Progress,
     /// 10: an agent changes only its own attempt's tasks, with its own token.
     OwnTasks,
-    /// 12: what grows has a bound.
+    /// 12: everything that grows has a limit.
     Bounds,
     /// 9: work is accepted only when every reviewer that the plan asks for has passed it, in their order, and the checks have.
     Reviewed,
-    /// 9: nobody is at work that somebody else may still change, in its workspace, or where it is being merged.
+    /// 9: no agent works on what another agent may still change, in its workspace, or where it is being merged.
     Alone,
     /// 9: a whole is accepted after its parts.
     Parts,
-    /// 9: work that was done apart is merged before its task completes.
+    /// 9: work that was done in a separate workspace is merged before its task completes.
     Merged,
-    /// 8: nothing begins in a pause, before the baseline, without room, or before recent completions are looked at again.
+    /// 8: nothing starts during a pause, before the baseline, without resources, or before recent completions are checked
+    /// again.
     Gated,
-    /// 8: nothing begins on an old or a bad answer about the allowance.
+    /// 8: nothing starts on an old or a bad answer about the allowance.
     Allowance,
-    /// 2: what was under way is taken up by the next coordinator.
+    /// 2: the next coordinator takes up what was in progress.
     Outstanding,
     /// 8: what the machine refused costs no task an attempt.
     Machine,
-    /// 8: limits on agents count the time that the machine was awake, and strike nobody who works.
+    /// 8: limits on agents count the time that the machine was awake, and never hit a working agent.
     Awake,
-    /// 2: whoever calls is answered, and once.
+    /// 2: every caller is answered, and once.
     Answered,
-    /// 3: work that nobody reported is taken only where a check failed before, or on a person's word.
+    /// 3: work that was not reported is accepted only where a check failed before, or on a person's word.
     Unreported,
-    /// 3: a person's word on a task is taken back by a person only.
+    /// 3: only a person takes back a person's word on a task.
     Word,
     /// 3: a changed plan counts as a person changed it, whole and once.
     Changed,
@@ -71,7 +72,7 @@ pub enum Invariant {
     GivenBack,
     /// 8: nothing is started on a budget that is used up.
     Budget,
-    /// 2: a question has one answer, and what comes from a phone is somebody's word, taken once.
+    /// 2: a question has one answer, and what comes from a phone is a person's word, taken once.
     RepliedOnce,
 }
 

@@ -15,22 +15,22 @@ use super::protocol::{is_own, limit_of};
 use super::signs::CREDENTIALS;
 use super::{Checkers, Invariant, Verb, Verdict, require};
 
-/// Refused reports of one attempt that may be in the log.
+/// Limit on refused reports of one attempt in the log.
 const REFUSALS: u32 = 20;
 
-/// How questions about a budget begin.
+/// Beginning of questions about a budget.
 const BUDGET: &str = "the budget of ";
 
-/// How questions about a worktree that could not be set up begin.
+/// Beginning of questions about a worktree that could not be set up.
 const SET_UP: &str = "The set-up of the worktree of ";
 
-/// How the question about checks that cannot run begins.
+/// Beginning of the question about checks that cannot run.
 const PREFLIGHT: &str = "These checks cannot run in a fresh worktree";
 
-/// How the question begins that rekindle asks when the rounds of repair are used up.
+/// Beginning of the question that rekindle asks when the rounds of repair are used up.
 const HEALTH: &str = "the plan's health commands still fail";
 
-/// What stands in the question that rekindle asks for a reviewer.
+/// Part of the question that rekindle asks for a reviewer.
 const CANNOT_JUDGE: &str = "cannot judge it";
 
 /// An event in one line.
@@ -49,7 +49,7 @@ pub fn line(event: &Event) -> String {
     )
 }
 
-/// The same of an event as it is stored, which is written out already.
+/// The same for a stored event, whose details are already text.
 pub struct Shown<'a>(pub &'a StoredEvent);
 
 impl fmt::Display for Shown<'_> {
@@ -181,7 +181,7 @@ impl Checkers {
         }
     }
 
-    /// A question about a set-up is asked where one failed, one about checks where they were tried.
+    /// A question about a set-up is asked only where one failed, one about checks only where they were run.
     fn asks_to_prepare(&self, event: &Event, attempt: AttemptId, text: &str) -> Verdict {
         if text.starts_with(SET_UP) {
             let failed = self.truth.not_set_up.contains(&attempt);
@@ -191,7 +191,7 @@ impl Checkers {
         require(tried, Invariant::DurableFirst, || format!("checks that nobody tried: {}", line(event)))
     }
 
-    /// Something that only an attempt's own process can have said, on a task that it holds now.
+    /// Something that only an attempt's own process can have said, about a task that it holds now.
     pub(super) fn spoke(&self, event: &Event, attempt: Option<AttemptId>, verb: Verb) -> Verdict {
         let (Some(attempt), Some(task)) = (attempt, &event.task) else {
             return Err((Invariant::OwnTasks, format!("a {verb:?} of nobody: {}", line(event))));

@@ -1,4 +1,4 @@
-//! The machine's troubles are nobody's failure: what it refused costs no task an attempt.
+//! The machine's problems are no task's failure: what it refused costs no task an attempt.
 
 use rekindle_core::cause::Cause;
 use rekindle_core::event::{AttemptEvent, Body, Event, RunEvent, TaskEvent};
@@ -7,7 +7,7 @@ use super::log::line;
 use super::{Checkers, Invariant, Verdict, require};
 
 impl Checkers {
-    /// Whether an event charges a task with what the machine refused.
+    /// Judges that no event charges a task with what the machine refused.
     pub(super) fn machine(&self, event: &Event) -> Verdict {
         self.want(event)?;
         let Some(id) = &event.task else { return Ok(()) };
@@ -29,8 +29,9 @@ impl Checkers {
         require(!charged, Invariant::Machine, || format!("a task pays for the machine: {}", line(event)))
     }
 
-    /// The end of an agent that the kernel killed for lack of memory is put down to that, unless it was being stopped, had said why it
-    /// would end, or had nothing left to do. What the machine lacks costs a task nothing the first time in a row.
+    /// The end of an agent that the kernel killed for lack of memory is attributed to that, unless it was being stopped, had
+    /// said why it would end, or had nothing left to do. What the machine lacks costs a task nothing the first time in a
+    /// row.
     fn want(&self, event: &Event) -> Verdict {
         match &event.body {
             Body::Attempt(AttemptEvent::AttemptEnded { attempt, cause, .. }) => {
@@ -39,7 +40,7 @@ impl Checkers {
                 else {
                     return Ok(());
                 };
-                // A shim that died besides has left no record.
+                // If its shim died too, there is no record.
                 let told = found.exit.as_ref().is_some_and(|exit| exit.signal.is_some());
                 let own = found.stop.is_some() || found.cli_session.failure.is_some() || *cause == Cause::Completed;
                 require(!told || own || *cause == Cause::OutOfMemory { cap: *cap }, Invariant::Machine, || {

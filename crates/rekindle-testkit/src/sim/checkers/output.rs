@@ -1,4 +1,4 @@
-//! The index of output against the spools: every record once, whole, in order, and all of it when an attempt is over.
+//! Compares the index of output with the spools: every record once, whole, in order, and all of it when an attempt is over.
 
 use rekindle_core::activity::Activity;
 use rekindle_core::ids::AttemptId;
@@ -14,7 +14,7 @@ use super::super::world::Sim;
 use super::{Invariant, Verdict, require};
 
 impl Sim {
-    /// Takes the lines that have become durable.
+    /// Checks the lines that have become durable.
     pub(super) fn check_lines(&mut self, store: &MemoryStore) {
         loop {
             let page = store.log_since(None, self.checkers.lines, 1_024).unwrap_or_default();
@@ -41,7 +41,7 @@ impl Sim {
         self.checkers.indexed.insert(key, line.offset + line.len + u64::from(!line.torn));
     }
 
-    /// Whoever has ended is read to the last byte, and the stored offsets say so.
+    /// The output of an ended attempt is read to the last byte, and the stored offsets say so.
     fn check_settled(&mut self, store: &MemoryStore) {
         let over = |found: &Attempt| matches!(found.phase, AttemptPhase::Exited | AttemptPhase::Ended);
         let ended: Vec<AttemptId> = self
@@ -94,9 +94,9 @@ fn as_it_is(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes.strip_suffix(b"\r").unwrap_or(bytes)).into_owned()
 }
 
-/// The line of an agent that tells of itself: what it means, or its beginning.
+/// The line of an agent with structured output: its meaning, or its beginning.
 fn meant(line: &LogLine, record: &[u8]) -> String {
-    /// Bytes shown of a line that means nothing.
+    /// Bytes shown of a line without a meaning.
     const RAW_SHOWN_BYTES: usize = 200;
     let raw = as_it_is(record);
     let source = if line.stream == Stream::Out { LineSource::Out } else { LineSource::Err };

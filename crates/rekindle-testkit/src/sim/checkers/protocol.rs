@@ -1,5 +1,5 @@
-//! The way of a task's work, judged event by event: reviewers in their order, merges, wholes after their parts, nothing new
-//! while a run is paused, unproven or out of allowance, and everything under way taken up again.
+//! The course of a task's work, judged event by event: reviewers in their order, merges, wholes after their parts, nothing
+//! new while a run is paused, unproven or out of allowance, and everything in progress taken up again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,11 +21,11 @@ use super::{Checkers, Invariant, Verb, Verdict, require};
 /// How old an answer about the allowance may be when something is dispatched.
 const USAGE_FRESH_MS: u64 = MINUTE;
 
-/// What the log has told of every task's way since its work was last begun anew.
+/// What the log has recorded of every task's course since its work was last restarted.
 #[derive(Debug, Default)]
 pub(super) struct Ways {
     of: BTreeMap<TaskId, Passage>,
-    /// Completions that have to be looked at again before anything new begins.
+    /// Completions that have to be checked again before anything new starts.
     to_validate: BTreeSet<TaskId>,
     /// The newest event before the newest coordinator.
     saved_at: Time,
@@ -142,7 +142,7 @@ impl Checkers {
         }
     }
 
-    /// A claim of rekindle's own: to look at old work again, or at a whole whose parts are through.
+    /// A claim of rekindle's own: to check old work again, or a whole whose parts are complete.
     pub(super) fn own_claim(&self, event: &Event) -> Verdict {
         let held = event.task.as_ref().and_then(|task| self.replayed.tasks.get(task).map(|found| (task, found)));
         let Some((id, task)) = held else {
@@ -201,7 +201,7 @@ impl Checkers {
         })
     }
 
-    /// Work is accepted: everybody who has to has passed it, and the checks have passed since.
+    /// Work is accepted: every required reviewer has passed it, and the checks have passed since.
     fn accepted(&self, setting: &Setting, id: &TaskId) -> Verdict {
         let state = &self.replayed;
         let Some(task) = state.tasks.get(id) else { return Ok(()) };
@@ -221,7 +221,7 @@ impl Checkers {
         require(open.is_none(), Invariant::Parts, || format!("{id} is accepted before its part {open:?}"))
     }
 
-    /// Work that was done apart is in the run's branch before its task completes.
+    /// Work that was done in a separate workspace is in the run's branch before its task completes.
     fn is_merged(&self, setting: &Setting, id: &TaskId, epoch: Epoch) -> Verdict {
         let state = &self.replayed;
         let way = self.ways.way(id);
@@ -245,7 +245,7 @@ impl Checkers {
         require(self.replayed.health.checking, Invariant::DurableFirst, || "health is looked at unasked".to_owned())
     }
 
-    /// Whether the checks were to be tried, which happens before anybody has begun.
+    /// Whether the checks were to be run, which happens before any agent has started.
     pub fn allows_preflight(&self) -> Verdict {
         let ordered = self.replayed.preparing.preflight == Preflight::Ordered;
         require(ordered, Invariant::DurableFirst, || "checks are tried unasked".to_owned())
@@ -256,7 +256,7 @@ impl Checkers {
         require(self.replayed.usage.asking, Invariant::DurableFirst, || "the allowance is asked for unasked".to_owned())
     }
 
-    /// Everything that the state has under way was asked for by the coordinator that lives.
+    /// Everything that the state has in progress was ordered by the running coordinator.
     pub(super) fn taken_up(&self, asked: &BTreeSet<Asked>) -> Verdict {
         let state = &self.replayed;
         let mut wanted: Vec<Asked> = Vec::new();
@@ -272,7 +272,7 @@ impl Checkers {
     }
 }
 
-/// Nobody is at what a new attempt is to work on or to look at, nor in its workspace.
+/// No agent uses what a new attempt is to work on or to review, or its workspace.
 fn alone(state: &State, event: &Event, role: Role, tasks: &[TaskId]) -> Verdict {
     let first = tasks.first();
     let fits = first.is_some_and(|task| state.role_of(task) == role) && (!role.reviews() || tasks.len() == 1);
@@ -302,7 +302,7 @@ fn resumes_in_time(state: &State, event: &Event) -> Verdict {
 }
 
 impl Sim {
-    /// What the log has answered is no longer under way.
+    /// What the log has answered is no longer in progress.
     pub(super) fn answered_by(&mut self, event: &Event) {
         let asked = &mut self.coordinator.asked;
         match (&event.body, &event.task) {
@@ -332,7 +332,7 @@ impl Sim {
         }
     }
 
-    /// A process is about to be started: nobody is really there who could change what it works on.
+    /// A process is about to be started: no process really exists that could change what it works on.
     pub fn check_alone(&mut self, order: &LaunchOrder) {
         let state = &self.checkers.replayed;
         let roots = |tasks: &[TaskId]| -> BTreeSet<TaskId> { tasks.iter().map(|task| state.root_of(task)).collect() };
@@ -357,7 +357,7 @@ impl Sim {
     }
 }
 
-/// Whether a claim may come without a word of its attempt.
+/// Whether a claim may come without a report of its attempt.
 pub(super) fn is_own(channel: Channel) -> bool {
     channel == Channel::Own
 }

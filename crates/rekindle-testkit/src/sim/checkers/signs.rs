@@ -1,5 +1,5 @@
-//! What agents told of themselves, held against their spools: every sign taken once, every session the one that was printed,
-//! nobody started on an account that has to wait, no message without its event.
+//! Compares the stream events of agents with their spools: every event taken once, every session the one that was printed,
+//! no agent started on an account that has to wait, no message without its event.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,13 +14,13 @@ use super::super::stream;
 use super::super::world::Sim;
 use super::{Checkers, Invariant, Verdict, require};
 
-/// How the one question begins that rekindle asks by itself.
+/// Beginning of the one question that rekindle asks on its own.
 pub(super) const CREDENTIALS: &str = "the credentials of ";
 
 /// The shortest wait between two probes of an account, however small the grace.
 const SHORTEST_PROBE_MS: u64 = 10_000;
 
-/// What was taken of the streams, by the log.
+/// What was taken from the streams, according to the log.
 #[derive(Debug, Default)]
 pub(super) struct Taken {
     of: BTreeMap<AttemptId, Counts>,
@@ -41,12 +41,12 @@ struct Counts {
 #[derive(Clone, Copy, Debug, Default)]
 struct Wait {
     until: Time,
-    /// The end of the wait for a limit that named no reset. One that is named later takes its place.
+    /// The end of the wait for a limit that named no reset. A reset that is named later replaces it.
     guess: Time,
-    /// The reset that was named, by the wall.
+    /// The named reset, by the wall clock.
     reset: Option<Time>,
     person: bool,
-    /// A reset was named, by an agent or by the usage command: a limit that is met again after it is probed sooner than one
+    /// A reset was named, by an agent or by the usage command: a limit that is hit again after it is probed sooner than one
     /// without any.
     named: bool,
 }
@@ -85,7 +85,7 @@ impl Checkers {
         require(put_down, Invariant::DurableFirst, || format!("attempt {attempt} is told {number}, which nobody said"))
     }
 
-    /// Whether the end of all messages does.
+    /// Whether the end of all messages follows from a durable event.
     pub fn allows_close(&self, attempt: AttemptId) -> Verdict {
         let put_down = self.signs.closed.contains(&attempt);
         require(put_down, Invariant::DurableFirst, || format!("the input of attempt {attempt} is closed"))
@@ -96,19 +96,19 @@ impl Checkers {
         self.signs.of.get(&attempt).map_or(0, |counts| counts.failures)
     }
 
-    /// Signs that are in the log, and messages that were delivered.
+    /// Stream events that are in the log, and messages that were delivered.
     pub fn signs_taken(&self) -> u64 {
         let signs = self.signs.of.values().map(|counts| counts.compactions + counts.failures + counts.turns);
         signs.sum::<u64>() + self.truth.delivered.len() as u64
     }
 
-    /// The question that rekindle asks by itself needs an agent that was refused.
+    /// The question that rekindle asks on its own needs an agent that was refused.
     pub(super) fn refused(&self, attempt: AttemptId) -> Verdict {
         let refused = self.truth.refused.contains(&attempt);
         require(refused, Invariant::SignsExact, || format!("attempt {attempt} was never refused"))
     }
 
-    /// Whether another agent may be started on an account: by what its agents said, and by the gate's own word.
+    /// Whether another agent may be started on an account: by what its agents said, and by the gate itself.
     pub(super) fn may_start(&self, now: Time, cli: &str) -> Verdict {
         let state = &self.replayed;
         let account = &state.limits.traits_of(cli).account;
@@ -122,7 +122,7 @@ impl Checkers {
         require(!waits, Invariant::GateHeld, || format!("`{cli}` is started at {now:?} behind {gate:?}"))?;
         let of_account =
             |id: &AttemptId, other: &str| id.0 > gate.after && state.limits.traits_of(other).account == *account;
-        // Who waits for a person uses nothing of the account.
+        // An attempt that waits for a person uses nothing of the account.
         let uses = |(id, found): &(AttemptId, &Attempt)| of_account(id, &found.cli) && !state.waits_for_person(*id);
         let running = state.live_attempts().filter(uses).count();
         require(running < gate.allowed as usize, Invariant::GateHeld, || format!("{running} at once behind {gate:?}"))
@@ -131,7 +131,7 @@ impl Checkers {
     /// Whether the next probe of an account comes when it should: never before the reset, not later than the grace allows, and one
     /// step after the probe before it.
     pub(super) fn probes_in_time(&self, now: Time, closed: &GateClosed) -> Verdict {
-        // A provider that is overloaded besides is waited for besides, however long that takes.
+        // If a provider is also overloaded, that is waited for too, however long it takes.
         let overloaded = closed.overloaded_until.is_some();
         let until = if overloaded { closed.limit_until } else { closed.until };
         require(closed.until == until.max(closed.overloaded_until), Invariant::GateHeld, || {
@@ -152,7 +152,7 @@ impl Checkers {
         require(in_turn, Invariant::GateHeld, || format!("out of turn: {closed:?} after {before:?}"))
     }
 
-    /// Whoever was to resume a session and began another is being stopped.
+    /// An attempt that was to resume a session and started another is being stopped.
     pub(super) fn sessions_kept(&self) -> Verdict {
         let strayed = self.replayed.live_attempts().find(|(_, found)| {
             let cli_session = &found.cli_session;
@@ -167,7 +167,7 @@ impl Checkers {
 }
 
 impl Sim {
-    /// An attempt has ended and all of its output was read: what it told is in the log, as often as it told it.
+    /// An attempt has ended and all of its output was read: its stream events are in the log, as often as it printed them.
     pub(super) fn check_signs(&mut self, attempt: AttemptId) {
         if !self.tells(attempt) {
             return;
@@ -187,7 +187,7 @@ impl Sim {
         }
         let mut taken = self.checkers.signs.of.get(&attempt).copied().unwrap_or_default();
         if stormy {
-            // A program that tried again for too long is put down as failed, once.
+            // A program that retried for too long is recorded as failed, once.
             let more = taken.failures.saturating_sub(printed.failures);
             taken.failures -= more.min(1);
         }
@@ -204,7 +204,7 @@ impl Sim {
         self.checkers.judge(verdict);
     }
 
-    /// The wall is about to be set: what it has shown was waited for, whatever it shows next.
+    /// The wall clock is about to be set: what it has shown counts as waited for, whatever it shows next.
     pub(super) fn note_wall(&mut self, event: &Event) {
         let Body::Machine(MachineEvent::ClockMoved(_)) = &event.body else { return };
         let shown = self.checkers.replayed.clocks.wall(event.time);
@@ -229,11 +229,11 @@ impl Sim {
         }
     }
 
-    /// An attempt that ended by itself after a failure of its account: from here on the account has to wait.
+    /// An attempt that ended on its own after a failure of its account: from here on the account has to wait.
     pub(super) fn note_wait(&mut self, event: &Event) {
         let Body::Attempt(AttemptEvent::AttemptEnded { attempt, cause, .. }) = &event.body else { return };
         let Some(found) = self.checkers.replayed.attempts.get(attempt) else { return };
-        // An order of ours, or a shim that died, is what its end is put down to.
+        // Otherwise its end is attributed to an order of ours, or to a shim that died.
         let by_itself = found.stop.is_none() && found.exit.is_some() && *cause != Cause::Completed;
         let (true, true, Some(bundle)) = (by_itself, self.tells(*attempt), self.bundles.get(attempt)) else { return };
         let Some(failure) = last_failure(&stream::read_all(&bundle.out)) else { return };
@@ -263,7 +263,7 @@ impl Sim {
     }
 }
 
-/// Whether a stop can follow from nothing but what an agent told of itself.
+/// Whether a stop can follow only from an agent's stream events.
 pub(super) fn follows_from_signs(cause: &Cause) -> bool {
     matches!(
         cause,
@@ -275,7 +275,7 @@ pub(super) fn follows_from_signs(cause: &Cause) -> bool {
     )
 }
 
-/// The failure that an attempt's end is put down to: the last, unless it went on well after it.
+/// The failure that an attempt's end is attributed to: the last one, unless the agent worked well after it.
 fn last_failure(activities: &[Activity]) -> Option<Failure> {
     activities.iter().fold(None, |last, activity| match activity {
         Activity::Failed(failure) => Some(failure.clone()),

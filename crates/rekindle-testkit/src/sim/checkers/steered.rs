@@ -1,5 +1,5 @@
-//! What a person said, held against what agents were really given: a message is delivered once, to one who has it, and none that
-//! was said before an agent's start is missing from it.
+//! Compares what a person said with what agents were really given: a message counts as delivered once, to an agent that
+//! really got it, and no agent misses one that was said before its start.
 
 use rekindle_core::event::Event;
 use rekindle_core::ids::AttemptId;
@@ -56,7 +56,7 @@ impl Sim {
 }
 
 impl Checkers {
-    /// Whether an attempt that ran had everything that was said about its first task before it was decided on.
+    /// Whether an attempt that ran was given everything that was said about its first task before the attempt was decided.
     fn was_told_all(&self, attempt: AttemptId) -> Verdict {
         let state = &self.replayed;
         let Some(found) = state.attempts.get(&attempt).filter(|found| found.pid.is_some()) else { return Ok(()) };

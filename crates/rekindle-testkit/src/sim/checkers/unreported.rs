@@ -1,5 +1,5 @@
-//! Work that nobody reported: rekindle looks at it only after an end by choice, and takes it only where a check failed before, or on
-//! a person's word.
+//! Work that was not reported: rekindle checks it only after an end by choice, and accepts it only where a check failed
+//! before, or on a person's word.
 
 use rekindle_core::event::Event;
 use rekindle_core::ids::AttemptId;
@@ -10,7 +10,7 @@ use super::log::line;
 use super::{Checkers, Invariant, Verdict, require};
 
 impl Checkers {
-    /// Whether an attempt left by its own choice, as far as the log tells.
+    /// Whether an attempt exited by its own choice, according to the log.
     fn left_by_choice(&self, attempt: AttemptId) -> bool {
         self.replayed.attempts.get(&attempt).is_some_and(|found| {
             let well = found.exit.as_ref().is_some_and(|exit| exit.code == Some(0));
@@ -18,7 +18,7 @@ impl Checkers {
         })
     }
 
-    /// rekindle looks at work that its agent left without a report.
+    /// rekindle checks work that its agent left without a report.
     pub(super) fn looked_at(&self, event: &Event, attempt: AttemptId) -> Verdict {
         let held = event.task.as_ref().and_then(|task| self.replayed.tasks.get(task));
         let held = held.is_some_and(|task| task.holder == Some(attempt) && task.claim.is_none());
@@ -29,8 +29,8 @@ impl Checkers {
 
     /// rekindle asks about such work, or with the words that its agent ended in.
     ///
-    /// Work is asked about once its checks have passed. What an operator ordered while they ran, even a stop of the agent that had
-    /// left, changes nothing about how it left: the claim that was made then counts.
+    /// It asks about work once its checks have passed. What an operator ordered while they ran, even a stop of the agent
+    /// that had exited, changes nothing about how it exited: the claim that was made then counts.
     pub(super) fn asked_about(&self, event: &Event, attempt: AttemptId, text: &str, takes_work: bool) -> bool {
         let words = self.replayed.attempts.get(&attempt).map(|found| found.cli_session.last_words.as_str());
         let of_claim = || event.task.as_ref().is_some_and(|task| self.left.contains(&(attempt, task.clone())));
@@ -40,13 +40,13 @@ impl Checkers {
         }
     }
 
-    /// A person took the work.
+    /// A person accepted the work.
     pub(super) fn confirmed(&self, event: &Event) -> Verdict {
         let said = event.task.as_ref().is_some_and(|task| self.truth.confirmed.contains(task));
         require(said, Invariant::Unreported, || format!("nobody said so: {}", line(event)))
     }
 
-    /// What the checks said before the work is what they really said.
+    /// The recorded results of the checks before the work are the real ones.
     pub(super) fn seen_before(&self, event: &Event, baseline: &Baseline) -> Verdict {
         let held = event.task.as_ref().and_then(|task| Some((self.replayed.tasks.get(task)?.holder?, task.clone())));
         let undone = held.is_some_and(|held| self.truth.undone.contains(&held));
@@ -55,7 +55,7 @@ impl Checkers {
         })
     }
 
-    /// A completion that nobody reported rests on a check that failed before, or on a person's word.
+    /// A completion that was not reported rests on a check that failed before, or on a person's word.
     pub(super) fn taken(&self, event: &Event) -> Verdict {
         let task = event.task.as_ref().and_then(|id| Some((id, self.replayed.tasks.get(id)?)));
         let rests = task.is_some_and(|(id, task)| {

@@ -21,16 +21,16 @@ use crate::project::Project;
 use crate::ui::{self, ColorChoice, Ui};
 use crate::view::{View, task_id};
 
-/// The subcommand that it is started under.
+/// The hidden subcommand.
 pub(crate) const COMMAND: &str = "__attach";
 
-/// Its code when the program was not opened; programs seldom end with it.
+/// The exit code when the program was not opened; programs seldom exit with it.
 pub(super) const NOT_OPENED: u8 = 213;
 
-/// How long an agent may take to end: its whole ladder of signals, and the look at what it left.
+/// How long an agent may take to end: its whole ladder of signals, and the inspection of what it left.
 const LOOKS: u32 = 3_000;
 
-/// Between two looks.
+/// Pause between two checks.
 const LOOK_MS: u32 = 100;
 
 /// Becomes the program, or says why not.
@@ -70,7 +70,7 @@ fn open(context: &Context, name: &str) -> Result<()> {
     Err(CliError::internal(format!("{words} cannot be started")).because(&failed))
 }
 
-/// Without a coordinator a task can be had only where nobody has to be stopped for it.
+/// Refuses when no coordinator is running and an agent would have to be stopped first.
 fn refuse_without_coordinator(context: &Context, task: &TaskId) -> Result<()> {
     if StateDir::open(&context.project.state_dir)?.owner()?.is_some() {
         return Ok(());
@@ -119,7 +119,7 @@ fn last_attempt(context: &Context, task: &TaskId) -> Result<Option<AttemptRow>> 
     Ok(on_it.max_by_key(|attempt| attempt.attempt))
 }
 
-/// Where a task was worked on last, and the run's share of the repository, where there is one.
+/// Where a task was worked on last, and the run's part of the repository, if it has one.
 pub(super) fn worked_on(context: &Context, task: &TaskId) -> Result<Option<(WorkedOn, Option<Work>)>> {
     let view = View::open(&context.project)?;
     let run = view.the_run()?;
@@ -132,7 +132,7 @@ pub(super) fn worked_on(context: &Context, task: &TaskId) -> Result<Option<(Work
     Ok(Some((place, work)))
 }
 
-/// The session in the agent's own program, or a shell where there is none to open.
+/// The session in the agent's own program, or a shell if there is no session to open.
 fn program_of(context: &Context, attempt: Option<&AttemptRow>, dir: &Path) -> Result<Interactive> {
     let project = &context.project;
     let sources = Sources { file: project.config.as_deref(), ..Sources::default() };

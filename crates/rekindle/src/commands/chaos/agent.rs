@@ -1,5 +1,5 @@
-//! The stand-in for an AI agent: it prints, writes down what it does, makes what its check looks for and reports like any agent.
-//! Ordered to, it crashes, hangs, lies or gives up, once.
+//! The stand-in for an AI agent: it prints, records what it does, makes what its check looks for and reports like any agent.
+//! If ordered to, it crashes, hangs, lies or gives up, once.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -11,26 +11,26 @@ use super::sandbox::{WORK_DIR, task_file};
 use super::witness::{Note, What, Witness};
 use crate::ui;
 
-/// The hidden subcommand under which the one binary becomes this agent.
+/// The hidden subcommand under which the rekindle binary becomes this agent.
 pub(crate) const COMMAND: &str = "__chaos-agent";
 
-/// What such a process is that only lives: for a while, or as long as the one that started it.
+/// Arguments for a process that only stays alive: for a while, or as long as its parent.
 pub(crate) const IDLE: &str = "idle";
 pub(crate) const BYSTANDER: &str = "bystander";
 
-/// Lines of one task.
+/// Lines that a stand-in prints for one task.
 const STEPS: u32 = 20;
 
-/// Time between two of them: with the others, about a second of work.
+/// Pause between two lines: together about a second of work.
 const STEP_MS: u32 = 40;
 
-/// The longest that a stand-in does nothing: longer than any limit of the sandbox, and it ends although everybody is gone.
+/// How long a stand-in does nothing: longer than any limit of the sandbox, but it ends even if everything else is gone.
 const IDLE_MS: u32 = 120_000;
 
-/// Tries to report, for a coordinator that has no descriptor or no disk for a while.
+/// How often a report is repeated, for a coordinator that has no descriptor or no disk for a while.
 const TRIES: u32 = 60;
 
-/// Between two of them.
+/// Pause between two of them.
 const TRY_MS: u32 = 500;
 
 /// Works on the tasks that the environment names.
@@ -55,7 +55,7 @@ pub(crate) fn main(dir: &Path) -> ExitCode {
     match tasks.split(',').filter(|task| !task.is_empty()).try_for_each(|task| agent.work(task)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nobody reading is no reason for an agent to end otherwise.
+            // A missing reader must not change how the agent ends.
             let _ = writeln!(io::stderr(), "{error}");
             ExitCode::FAILURE
         }
@@ -91,7 +91,7 @@ impl StandIn {
             let said = rekindle(&["task", "done", task, "--result", "all done, trust me"])?;
             return self.say(&said.1);
         }
-        // Something that an agent leaves behind in a session of its own: nothing of it may be left in the end.
+        // A process that the agent leaves behind in a session of its own: nothing of it may be left at the end.
         Command::new("setsid").arg(std::env::current_exe()?).args([COMMAND, IDLE]).stdout(Stdio::null()).spawn().ok();
         for step in 1..=STEPS {
             self.say(&format!("{task}: step {step} of {STEPS}, bundle {}", self.bundle))?;
@@ -116,7 +116,7 @@ impl StandIn {
         }
     }
 
-    /// What the task's check looks for, and the artifacts that it declares as far as they are missing.
+    /// Makes the file that the task's check looks for, and the declared artifacts that are missing.
     fn make(&self, task: &str) -> io::Result<()> {
         for path in super::sandbox::artifacts(&self.dir, task)? {
             let path = Path::new(&path);
@@ -131,7 +131,7 @@ impl StandIn {
         rekindle_shim::atomic::save(Path::new(WORK_DIR), &task_file(task), b"done\n")
     }
 
-    /// Reports like any agent, with the command line of the one binary; one that is not answered is given again.
+    /// Reports like any agent, with the rekindle command line; a report that is not answered is repeated.
     fn report(&self, task: &str, arguments: &[&str]) -> io::Result<()> {
         for _ in 0..TRIES {
             let (taken, said) = rekindle(arguments)?;
@@ -148,7 +148,7 @@ impl StandIn {
         self.witness.note(&Note { what, task: task.to_owned(), bundle: self.bundle, role: self.role.clone() })
     }
 
-    /// Prints a line, then keeps it: of two that were printed and one that was kept, the second was its last.
+    /// Prints each line, then records it: if one more line was printed than recorded, it was the last.
     fn say(&self, text: &str) -> io::Result<()> {
         for line in text.lines() {
             let whole = format!("{line}\n");
@@ -163,7 +163,7 @@ impl StandIn {
     }
 }
 
-/// Tries again while the disk is full: what an agent does then is its own affair, and not what is judged here.
+/// Retries while the disk is full: what an agent does then is its own affair, and not what is judged here.
 fn patient<T>(mut act: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     for _ in 0..TRIES {
         match act() {
@@ -174,7 +174,7 @@ fn patient<T>(mut act: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     act()
 }
 
-/// Runs the one binary and says whether it succeeded and what it printed.
+/// Runs the rekindle binary and returns whether it succeeded and what it printed.
 fn rekindle(arguments: &[&str]) -> io::Result<(bool, String)> {
     let output = Command::new(std::env::current_exe()?).args(arguments).stdin(Stdio::null()).output()?;
     let said = [output.stdout, output.stderr].concat();

@@ -1,9 +1,8 @@
-//! The faults by name: what each does, and what it needs of the machine. How they are done is `inject`'s business.
+//! The faults by name: what each does, and what it needs from the machine. `inject` carries them out.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-/// A fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Fault {
@@ -47,7 +46,7 @@ impl Fault {
         value.and_then(|value| value.get_help().map(ToString::to_string)).unwrap_or_default()
     }
 
-    /// What a stand-in does by itself, as it is ordered to.
+    /// What a stand-in is ordered to do by itself, if the fault works that way.
     pub(super) fn order(self) -> Option<&'static str> {
         match self {
             Self::AgentCrash => Some("crash"),
@@ -58,12 +57,12 @@ impl Fault {
         }
     }
 
-    /// Whether only a stand-in can show it.
+    /// Whether only a stand-in can produce it.
     pub(super) fn needs_stand_in(self) -> bool {
         self.order().is_some() || self == Self::UsageLimit
     }
 
-    /// Whether the run needs a namespace of its own, so that the machine's limits stay as they are for everybody else.
+    /// Whether the run needs its own namespace, so that the machine's limits stay unchanged for everything else.
     pub(super) fn needs_namespace(self) -> bool {
         matches!(self, Self::NoInotify | Self::FullDisk)
     }

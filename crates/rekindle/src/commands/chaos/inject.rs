@@ -1,5 +1,5 @@
-//! How each fault is done. Signals go to processes that are proven to be the sandbox's own; limits are those of the coordinator alone
-//! or of a namespace in which nobody else lives.
+//! How each fault is injected. Signals go only to processes that are proven to belong to the sandbox; limits are changed
+//! only for the coordinator or in a namespace that nothing else uses.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -16,28 +16,28 @@ use super::round::{self, Round, Spec};
 use super::witness::{What, Witness};
 use crate::ui;
 
-/// How long the coordinator stands still.
+/// How long the coordinator is frozen.
 const FREEZE_MS: u32 = 3_000;
 
-/// How long it has no descriptor, or its disk no room: several of its looks.
+/// How long the coordinator has no descriptors, or its disk no space: several of its polls.
 const SHORT_MS: u32 = 2_000;
 
-/// Descriptors that are always open: with these alone nothing can be opened.
+/// Descriptors that are always open: with a limit this low nothing more can be opened.
 const FEW_DESCRIPTORS: u64 = 3;
 
-/// The disk of a state directory that can be filled: room for some hundred tasks of stand-ins.
+/// Size of the disk for a state directory that is to be filled: enough for some hundred tasks of stand-ins.
 const DISK_MEGABYTES: u32 = 64;
 
-/// Written at once when a disk is filled.
+/// Bytes written at a time to fill a disk.
 const CHUNK: usize = 64 * 1024;
 
-/// How long the allowance is used up.
+/// How long the usage allowance is exhausted.
 const LIMIT_MS: u64 = 4_000;
 
-/// How many inotify watches there are where there are none.
+/// The number of inotify watches, set to 0 for the fault without inotify.
 const WATCHES: &str = "/proc/sys/user/max_inotify_watches";
 
-/// Where the state is kept, and what has to be there before.
+/// Where the state is kept. Prepares the place first if the fault needs it.
 pub(super) fn state_dir(spec: &Spec) -> io::Result<PathBuf> {
     if spec.fault != Fault::FullDisk {
         return Ok(spec.root.join(crate::project::STATE_DIR_NAME));
@@ -52,7 +52,7 @@ pub(super) fn state_dir(spec: &Spec) -> io::Result<PathBuf> {
     Ok(disk.join("state"))
 }
 
-/// What is arranged before the run begins.
+/// Prepares the fault before the run starts.
 pub(super) fn before<'a>(spec: &Spec, victims: impl Iterator<Item = &'a String>) -> io::Result<()> {
     let witness = Witness::of(&spec.dir);
     if let Some(order) = spec.fault.order() {
@@ -67,8 +67,8 @@ pub(super) fn before<'a>(spec: &Spec, victims: impl Iterator<Item = &'a String>)
     }
 }
 
-/// The chosen moment of an attempt has come. Fails when the fault could not be injected for a reason other than that
-/// its victim has just ended.
+/// Injects the fault at the chosen moment of an attempt. Fails when that is not possible for a reason other than that the
+/// victim has just ended.
 pub(super) fn at(round: &mut Round<'_>, held: &Held) -> io::Result<()> {
     let fault = round.spec.fault;
     match fault {
@@ -101,7 +101,7 @@ pub(super) fn at(round: &mut Round<'_>, held: &Held) -> io::Result<()> {
             ui::pause(SHORT_MS);
             std::fs::remove_file(ballast)?;
         }
-        // Theirs are arranged before, and counted after.
+        // These are prepared before the run and counted after it.
         Fault::NoInotify
         | Fault::UsageLimit
         | Fault::ConnectionLost
@@ -113,7 +113,7 @@ pub(super) fn at(round: &mut Round<'_>, held: &Held) -> io::Result<()> {
     Ok(())
 }
 
-/// What happens beside the run.
+/// What has to be done while the run is going on.
 pub(super) fn meanwhile(round: &mut Round<'_>) -> io::Result<()> {
     if round.spec.fault == Fault::UsageLimit && round.evidence.injected == 0 {
         let paused = super::verdict::events(&round.project())
@@ -126,7 +126,7 @@ pub(super) fn meanwhile(round: &mut Round<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// What stand-ins did by themselves is counted by what they wrote down.
+/// Counts what stand-ins did themselves from what they recorded.
 pub(super) fn after(round: &mut Round<'_>) {
     let misbehaved =
         |notes: Vec<super::witness::Note>| notes.iter().filter(|note| note.what == What::Misbehaves).count();
@@ -140,10 +140,10 @@ pub(super) fn after(round: &mut Round<'_>) {
     }
 }
 
-/// A disk that is gone with its namespace is copied where somebody will look at it.
+/// Copies a disk that would vanish with its namespace to a place where it can be inspected.
 pub(super) fn keep(spec: &Spec, broken: bool) {
     if spec.fault == Fault::FullDisk && broken {
-        // What cannot be kept is missing from what is looked at, no more.
+        // A failed copy only means that it cannot be inspected.
         let _ = Command::new("cp").arg("-a").arg(spec.dir.join("disk/.")).arg(spec.dir.join("disk-kept")).status();
     }
 }
@@ -153,7 +153,7 @@ fn without_descriptors(round: &mut Round<'_>) -> io::Result<()> {
     let coordinator = round.coordinator()?;
     let pid = i32::try_from(coordinator.id().pid).ok().and_then(Pid::from_raw);
     let before = read_limit(coordinator.id().pid)?;
-    // Our own child, not waited for: its number is its own.
+    // It is our own child and not waited for yet, so its process id cannot have been reused.
     prlimit(pid, Resource::Nofile, Rlimit { current: Some(FEW_DESCRIPTORS), ..before })?;
     ui::pause(SHORT_MS);
     prlimit(pid, Resource::Nofile, before)?;
@@ -171,7 +171,7 @@ fn read_limit(pid: u32) -> io::Result<Rlimit> {
     }
 }
 
-/// Fills a disk to the last byte and says with which file.
+/// Fills a disk to the last byte and returns the file that fills it.
 fn fill(disk: &Path) -> io::Result<PathBuf> {
     let path = disk.join("ballast");
     let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
@@ -186,7 +186,7 @@ fn fill(disk: &Path) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// What the stand-in for the provider says is left.
+/// Sets the remaining allowance that the stand-in for the provider reports.
 fn allow(spec: &Spec, percent: u32, resets_at_ms: i64) -> io::Result<()> {
     let reset = jiff::Timestamp::from_millisecond(resets_at_ms).map_err(io::Error::other)?;
     let text = format!("{{\"remaining_percent\": {percent}, \"resets_at\": \"{reset}\"}}\n");

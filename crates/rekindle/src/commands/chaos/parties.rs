@@ -1,5 +1,5 @@
-//! The processes of a sandbox's run, found through the bundles of its own state directory and proven by identity before anything is
-//! sent to them.
+//! The processes of a sandbox's run, found through the bundles in its own state directory; their identity is proven before
+//! anything is sent to them.
 
 use std::path::{Path, PathBuf};
 
@@ -14,12 +14,12 @@ pub(super) struct Held {
     pub tasks: Vec<String>,
     pub spec: Spec,
     pub record: ShimRecord,
-    /// Whether it has not ended, as far as its bundle tells.
+    /// Whether it has not ended, according to its bundle.
     pub open: bool,
 }
 
 impl Held {
-    /// Kills one of the two, if it is proven to be the one that was recorded. Says whether it was.
+    /// Kills one of the two, if it is proven to be the recorded process. Returns whether it was killed.
     pub(super) fn kill(&self, who: &ProcId) -> bool {
         self.pin(who).is_some_and(|process| process.signal(Signal::KILL).is_ok())
     }
@@ -34,12 +34,12 @@ impl Held {
     }
 }
 
-/// Everything that ever ran in an attempt.
+/// Every attempt that ever ran.
 pub(super) fn attempts(state: &Path) -> Vec<Held> {
     bundles(&state.join("attempts")).into_iter().filter_map(|path| held(&path)).collect()
 }
 
-/// Processes of attempts and checks that still live, described, with how many bundles were looked at.
+/// Live processes of attempts and checks, and how many bundles were inspected.
 pub(super) fn living(state: &Path) -> (Vec<Process>, usize) {
     let checks = bundles(&state.join("checks")).into_iter().flat_map(|task| bundles(&task));
     let all: Vec<PathBuf> = bundles(&state.join("attempts")).into_iter().chain(checks).collect();
@@ -50,9 +50,9 @@ pub(super) fn living(state: &Path) -> (Vec<Process>, usize) {
     (living, all.len())
 }
 
-/// Ends whatever of a run still lives: a run that is given up leaves nothing behind.
+/// Ends every process of a run that is still alive: an abandoned run leaves nothing behind.
 pub(super) fn end_all(state: &Path) {
-    /// Supervisors replace nothing, so a few looks find everything.
+    /// Supervisors start no replacements, so a few passes find everything.
     const LOOKS: usize = 20;
     for _ in 0..LOOKS {
         let (living, _) = living(state);
@@ -60,7 +60,7 @@ pub(super) fn end_all(state: &Path) {
             return;
         }
         for process in living {
-            // One that has just ended is what is wanted.
+            // A process that has just ended is fine too.
             let _ = process.signal(Signal::KILL);
         }
         crate::ui::pause(50);

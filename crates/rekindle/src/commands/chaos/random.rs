@@ -1,10 +1,10 @@
-//! Chance that goes by a seed: the same seed chooses the same victims and moments.
+//! Randomness from a seed: the same seed chooses the same victims and moments.
 
 /// A small generator (SplitMix64).
 pub(super) struct Random(u64);
 
 impl Random {
-    /// One that begins with a seed.
+    /// A generator with this seed.
     pub(super) fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -17,13 +17,13 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below another, which is not zero.
+    /// A number below `bound`, which must not be zero.
     pub(super) fn below(&mut self, bound: usize) -> usize {
         let bound = u64::try_from(bound).unwrap_or(u64::MAX).max(1);
         usize::try_from(self.next() % bound).unwrap_or(0)
     }
 
-    /// A seed for somebody else.
+    /// A seed for another generator.
     pub(super) fn seed(&mut self) -> u64 {
         self.next()
     }

@@ -1,5 +1,5 @@
-//! One run of the sandbox's plan with one fault: it is started, hurt, started again where its coordinator died, and brought to its
-//! end. What is made of it is `verdict`'s business.
+//! One run of the sandbox's plan with one fault: it is started, damaged, restarted if its coordinator died, and brought to
+//! its end. `verdict` judges it.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -27,33 +27,32 @@ use crate::project::Project;
 use crate::ui;
 use crate::view::View;
 
-/// Between two looks at the run.
+/// Pause between two polls of the run.
 const LOOK_MS: u32 = 20;
 
-/// Moments of a fault in one run: with more, a task could use up its attempts by right.
+/// How many times a fault is injected in one run: with more, a task could rightly use up its attempts.
 const MOMENTS: usize = 3;
 
-/// The longest after an agent's start that something happens to it: about a stand-in's time at its task.
+/// Longest time after an agent's start until a fault hits it: about as long as a stand-in works on its task.
 const LATEST_MS: u64 = 900;
 
-/// How long what a finished run left may take to end.
+/// How long leftover processes of a finished run may take to end.
 const LAST_LOOK_MS: u64 = 10_000;
 
-/// What a run is to be, written down for a process that may be another one.
+/// What a run is to be, in a form that another process can read.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Spec {
     pub dir: PathBuf,
     pub root: PathBuf,
     pub fault: Fault,
     pub round: u32,
-    /// The random seed.
     pub seed: u64,
     pub budget_ms: u64,
-    /// Tasks that are open at its start.
+    /// Tasks that are open when the run starts.
     pub tasks: Vec<String>,
-    /// Whether the configured agents work.
+    /// Whether the configured agents do the work.
     pub real: bool,
-    /// A healthy agent is killed and nobody is told: a verdict must break.
+    /// Whether a healthy agent is killed without being recorded as a hit: a verdict must then fail.
     pub plant: bool,
 }
 
@@ -62,16 +61,16 @@ pub(super) struct Outcome {
     pub fault: Fault,
     pub round: u32,
     pub injected: u32,
-    /// Why it was not, where it was not.
+    /// Why the fault was not injected, if it was not.
     pub not_injected: Option<String>,
     pub took_ms: u64,
-    /// The promises, looked at.
+    /// The findings on the promises.
     pub findings: Vec<Finding>,
     pub dir: PathBuf,
 }
 
 impl Outcome {
-    /// One of a fault that did not happen.
+    /// The outcome of a run whose fault was not injected.
     pub(super) fn without(spec: &Spec, why: impl Into<String>) -> Self {
         Self {
             fault: spec.fault,
@@ -89,7 +88,7 @@ impl Outcome {
     }
 }
 
-/// A run under way.
+/// A run in progress.
 pub(super) struct Round<'a> {
     pub spec: &'a Spec,
     pub state: PathBuf,
@@ -101,7 +100,7 @@ pub(super) struct Round<'a> {
     stop: &'a AtomicBool,
 }
 
-/// Plays it. Fails when the sandbox itself fails.
+/// Does the run. Fails when the sandbox itself fails.
 pub(super) fn play(spec: &Spec, stop: &AtomicBool) -> Result<Outcome> {
     let failed = |error: io::Error| crate::error::CliError::internal("the sandbox failed").because(&error);
     let began_ms = clock::boottime_ms();
@@ -123,7 +122,7 @@ pub(super) fn play(spec: &Spec, stop: &AtomicBool) -> Result<Outcome> {
     Ok(round.outcome())
 }
 
-/// When something happens to whom: so long after an agent of that task was started.
+/// Which tasks the fault hits, and how long after the start of their agent.
 fn moments(spec: &Spec, random: &mut Random) -> BTreeMap<String, u64> {
     let mut tasks = spec.tasks.clone();
     let mut chosen = BTreeMap::new();
@@ -135,7 +134,7 @@ fn moments(spec: &Spec, random: &mut Random) -> BTreeMap<String, u64> {
 }
 
 impl Round<'_> {
-    /// Looks at the run until it has ended, and hurts it at the chosen moments.
+    /// Watches the run until it has ended, and injects the fault at the chosen moments.
     fn drive(&mut self, mut moments: BTreeMap<String, u64>) -> io::Result<()> {
         let mut planted = !self.spec.plant;
         loop {
@@ -150,7 +149,7 @@ impl Round<'_> {
             let now = clock::boottime_ms();
             let open: Vec<Held> = parties::attempts(&self.state).into_iter().filter(|held| held.open).collect();
             let due = open.iter().find_map(|held| {
-                // One that is hit again and again fails, and should.
+                // A task that is hit again and again would fail, and rightly so.
                 if held.tasks.iter().any(|task| self.evidence.was_hit(task)) {
                     return None;
                 }
@@ -170,7 +169,7 @@ impl Round<'_> {
         }
     }
 
-    /// Whether the stand-in of a bundle has written down that it began.
+    /// Whether the stand-in of a bundle has recorded that it started.
     fn has_begun(&self, bundle: u64) -> bool {
         let notes = Witness::of(&self.spec.dir).notes().unwrap_or_default();
         notes.iter().any(|note| note.bundle == bundle)
@@ -181,12 +180,12 @@ impl Round<'_> {
         late || self.stop.load(Ordering::Relaxed)
     }
 
-    /// The coordinator, pinned: our own child, which keeps its number until we wait for it.
+    /// The coordinator, pinned: it is our own child and keeps its process id until we wait for it.
     pub(super) fn coordinator(&self) -> io::Result<Process> {
         Process::of_child(self.coordinator.id())
     }
 
-    /// Kills the coordinator and starts the next one. Says whether it was killed: it may just have ended.
+    /// Kills the coordinator and starts the next one. Returns whether it was killed: it may have ended by then.
     pub(super) fn replace_coordinator(&mut self) -> io::Result<bool> {
         self.coordinator.kill()?;
         let killed = self.coordinator.wait()?.code().is_none();
@@ -195,7 +194,7 @@ impl Round<'_> {
         Ok(killed)
     }
 
-    /// Notes all events that anybody could have read by now: none of them may be gone in the end.
+    /// Records all events that could have been read by now: none of them may be missing at the end.
     pub(super) fn remember(&mut self) {
         let Ok(events) = verdict::events(&self.project()) else { return };
         self.evidence.seen.extend(events.into_iter().map(|event| (event.seq, event.hash)));
@@ -211,7 +210,7 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Looks whether all processes end; ends them otherwise.
+    /// Checks whether all processes end; otherwise ends them.
     fn end_leftovers(&mut self) {
         let began = clock::boottime_ms();
         loop {
@@ -251,7 +250,7 @@ impl Round<'_> {
     }
 }
 
-/// `rekindle run`, as anybody would type it, in a process group of its own: Ctrl-C is for us.
+/// `rekindle run`, as a user would type it, in its own process group: Ctrl-C is for us.
 fn start(spec: &Spec, state: &Path, nth: u32) -> io::Result<Child> {
     let log = File::create(spec.dir.join(format!("run-{nth}.log")))?;
     let mut command = Command::new(std::env::current_exe()?);
@@ -281,7 +280,7 @@ pub(super) fn readable(project: &Project) -> bool {
     View::open(project).is_ok_and(|view| matches!(view.run(), Ok(Some(_))))
 }
 
-/// Freezes and thaws it, through a pinned process. Fails when it has ended.
+/// Stops a pinned process for a while and continues it. Fails when it has ended.
 pub(super) fn freeze(process: &Process, ms: u32) -> io::Result<()> {
     process.signal(Signal::STOP)?;
     ui::pause(ms);

@@ -1,5 +1,5 @@
-//! The sandbox: a copy of the project in a temporary directory, with the plan as stand-ins can run it. The user's checkout, state and
-//! agents are read and never touched.
+//! The sandbox: a copy of the project in a temporary directory, with the plan in a form that stand-ins can run. The user's
+//! checkout, state and agents are read and never touched.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -24,10 +24,11 @@ pub(super) const PLAN: &str = "chaos-plan.md";
 /// How long git may take to copy a repository.
 const CLONE_MS: u64 = 120_000;
 
-/// Most of an answer of git's: it is not shown.
+/// How much of git's output is read; it is not shown.
 const ANSWER_BYTES: usize = 4_096;
 
-/// Files that are copied of a project without a repository, for real agents: more is no project, and a copy that ends.
+/// Most files that are copied for real agents from a project without a repository: a larger tree is hardly a project, and
+/// the copy has to end.
 const FILES_MAX: usize = 20_000;
 
 #[derive(Clone, Debug)]
@@ -35,12 +36,12 @@ pub(super) struct Sandbox {
     pub base: PathBuf,
     /// The first copy, which is copied again for each run.
     pristine: PathBuf,
-    /// Where the project is below a copy.
+    /// Path of the project within a copy.
     below: PathBuf,
     pub git: bool,
     /// The plan as the sandbox runs it.
     pub plan: String,
-    /// Whether the configured agents work.
+    /// Whether the configured agents do the work.
     pub real: bool,
 }
 
@@ -125,14 +126,15 @@ pub(super) fn task_file(task: &str) -> String {
     format!("{task}.txt")
 }
 
-/// What a task declares, as it was written down for its stand-in.
+/// The artifacts that a task declares, as recorded for its stand-in.
 pub(super) fn artifacts(dir: &Path, task: &str) -> io::Result<Vec<String>> {
     let text = std::fs::read_to_string(dir.join("artifacts.json"))?;
     let all: BTreeMap<String, Vec<String>> = serde_json::from_str(&text)?;
     Ok(all.get(task).cloned().unwrap_or_default())
 }
 
-/// The user's plan with its order of work, its agents, artifacts and reviewers; its checks give way to one that a stand-in can pass.
+/// The user's plan with its order of work, agents, artifacts and reviewers; its checks are replaced by one that a stand-in
+/// can pass.
 fn stand_in_plan(plan: &Plan, config: &Config) -> String {
     let isolation = match config.isolation() {
         Isolation::Auto => "auto",
@@ -167,7 +169,7 @@ fn stand_in_plan(plan: &Plan, config: &Config) -> String {
             text += "- done: yes\n";
         } else {
             let file = format!("{WORK_DIR}/{}", task_file(task.id.as_str()));
-            // Declared, so that it is kept although the project's ignore rules may name it.
+            // Declared, so that it is kept even if the project's ignore rules match it.
             let artifacts: Vec<&str> = task.artifacts.iter().chain([&file]).map(String::as_str).collect();
             text += &format!("- artifacts: {}\n- accept: `grep -qx done {file}`\n", artifacts.join(", "));
         }
@@ -176,7 +178,7 @@ fn stand_in_plan(plan: &Plan, config: &Config) -> String {
     text
 }
 
-/// Settings of the sandbox: stand-ins, short waits, nobody is alerted.
+/// Settings of the sandbox: stand-ins, short waits, no alerts.
 fn settings(dir: &Path, fault: Fault, config: &Config) -> io::Result<String> {
     let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
     let program = std::env::current_exe()?;
@@ -198,7 +200,7 @@ fn settings(dir: &Path, fault: Fault, config: &Config) -> io::Result<String> {
     Ok(text)
 }
 
-/// Copies files and directories; a state directory stays where it is, and links are left out.
+/// Copies files and directories, without state directories and links.
 fn copy(from: &Path, to: &Path, left: &mut usize) -> io::Result<()> {
     std::fs::create_dir_all(to)?;
     let Ok(entries) = std::fs::read_dir(from) else { return Ok(()) };

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::exit_code::Exit;
 use crate::ui::elapsed;
 
-/// Pieces of evidence that are shown of a promise; the rest is in the JSON.
+/// How many pieces of evidence are shown for a promise; the rest is in the JSON.
 const SHOWN: usize = 5;
 
 pub(super) fn list(context: &Context) -> Result<Exit> {
@@ -46,7 +46,7 @@ pub(super) fn begin(context: &Context, told: &Summary<'_>, sandbox: &Sandbox, js
     context.ui.say("");
 }
 
-/// One run in a line.
+/// Prints one run in a line.
 pub(super) fn outcome(context: &Context, outcome: &Outcome, json: bool) {
     if json {
         return;
@@ -106,8 +106,8 @@ struct ChaosJson<'a> {
     promises: Vec<PromiseJson<'a>>,
 }
 
-/// Prints the verdicts. Says whether every promise held: one that was never looked at did not, nor did a fault that was asked for by name
-/// and not injected.
+/// Prints the verdicts. Returns whether every promise held: one that was never checked did not, and a fault that was asked
+/// for by name and not injected counts as a failure too.
 pub(super) fn verdicts(
     context: &Context,
     told: &Summary<'_>,

@@ -1,5 +1,5 @@
-//! The promises, each looked at in what was seen from outside: the stand-ins' own journal, the processes, the files, and the event log,
-//! which must agree with them. The coordinator's word counts nowhere.
+//! The promises, each checked against what was seen from outside: the stand-ins' own journal, the processes, the files, and
+//! the event log, which must agree with them. The coordinator's word counts for nothing.
 
 #[cfg(test)]
 mod tests;
@@ -23,7 +23,7 @@ use crate::view::{RunView, View};
 /// Lines of one attempt that are compared: far more than a stand-in prints.
 const LINES_MAX: usize = 100_000;
 
-/// Most of a stand-in's work that is read back.
+/// How many bytes of a stand-in's work are read back.
 const WORK_BYTES: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -33,13 +33,13 @@ pub(super) enum Promise {
     Acknowledged,
     /// Nothing is done twice.
     Once,
-    /// Nobody who was healthy was restarted.
+    /// No healthy agent was restarted.
     Healthy,
     /// No task pays for what the machine did.
     Attempts,
     /// Output is whole.
     Output,
-    /// Nobody else is signalled.
+    /// No other process is signalled.
     Strangers,
     /// Nothing is left running.
     Ended,
@@ -48,7 +48,6 @@ pub(super) enum Promise {
 }
 
 impl Promise {
-    /// All of them.
     pub(super) const ALL: [Self; 8] = [
         Self::Acknowledged,
         Self::Once,
@@ -60,7 +59,7 @@ impl Promise {
         Self::Complete,
     ];
 
-    /// In words, and what is counted.
+    /// The promise in words, and what is counted for it.
     pub(super) fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Acknowledged => ("nothing acknowledged is lost", "reports and events"),
@@ -75,13 +74,13 @@ impl Promise {
     }
 }
 
-/// A promise that was looked at in one run.
+/// What was found about a promise in one run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Finding {
     pub promise: Promise,
-    /// How much of what it is about was looked at.
+    /// How many items were checked.
     pub looked_at: usize,
-    /// What breaks it.
+    /// What breaks the promise.
     pub broken: Vec<String>,
 }
 
@@ -90,41 +89,41 @@ pub(super) struct Finding {
 pub(super) struct Evidence {
     /// How often the fault was injected.
     pub injected: u32,
-    /// Why it was not.
+    /// Why the fault was not injected.
     pub refused: Option<String>,
     /// Bundles that were hit, with their tasks.
     pub hits: Vec<(u64, Vec<String>)>,
     /// Events that could be read before something died.
     pub seen: BTreeMap<u64, Hash>,
     pub exit: Option<i32>,
-    /// The time was over before the run was.
+    /// The time ran out before the run ended.
     pub gave_up: bool,
-    /// Process trees that were looked for in the end.
+    /// Process trees that were checked at the end.
     pub processes: usize,
     pub left: Vec<String>,
-    /// Bystanders that did not live.
+    /// Bystanders that did not survive.
     pub strangers: u32,
-    /// What the stand-ins wrote down.
+    /// What the stand-ins recorded.
     pub notes: Vec<Note>,
     pub tasks: Vec<TaskFact>,
-    /// Completions by task and epoch, as the log has them.
+    /// Completions by task and epoch, according to the log.
     pub completions: Vec<(String, u64)>,
     /// Events of the log in the end.
     pub log: BTreeMap<u64, Hash>,
     /// Printed lines that were compared.
     pub lines: usize,
-    /// Lines that are not what was printed.
+    /// Lines that differ from what was printed.
     pub garbled: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct TaskFact {
     pub id: String,
-    /// Its state, as the log has it.
+    /// Its state, according to the log.
     pub state: String,
     /// Attempts that were charged.
     pub attempts: u32,
-    /// Whether what its stand-in made is where it belongs.
+    /// Whether the stand-in's work is where it belongs.
     pub made: bool,
 }
 
@@ -168,7 +167,7 @@ pub(super) fn events(project: &Project) -> Result<Vec<StoredEvent>> {
     Ok(events)
 }
 
-/// Looks at every promise.
+/// Checks every promise.
 pub(super) fn judge(spec: &Spec, project: &Project, evidence: &mut Evidence) -> Vec<Finding> {
     if let Err(error) = gather(spec, project, evidence) {
         let broken = vec![format!("the state cannot be read in the end: {}", error.message)];
@@ -205,7 +204,7 @@ fn gather(spec: &Spec, project: &Project, evidence: &mut Evidence) -> Result<()>
         let stored: Vec<&str> =
             stored.iter().filter(|line| line.line.stream == Stream::Out).map(|line| line.line.text.as_str()).collect();
         evidence.lines += printed.len();
-        // The last line may have been printed and not been written down.
+        // The last line may have been printed but not recorded.
         let whole = stored.len() >= printed.len() && stored.len() <= printed.len() + 1;
         if !whole || stored.iter().zip(&printed).any(|(stored, printed)| *stored != printed.as_str()) {
             let (printed, stored) = (counted(printed.len(), "line", "lines"), stored.len());
@@ -215,7 +214,7 @@ fn gather(spec: &Spec, project: &Project, evidence: &mut Evidence) -> Result<()>
     Ok(())
 }
 
-/// Whether a stand-in's work is in the project, or in the run's branch where agents worked apart.
+/// Whether a stand-in's work is in the project, or in the run's branch if agents worked in worktrees.
 fn is_made(project: &Project, run: &RunView<'_>, task: &str) -> bool {
     let file = format!("{WORK_DIR}/{}", task_file(task));
     let text = match &run.row.work_branch {

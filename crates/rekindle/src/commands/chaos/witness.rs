@@ -1,5 +1,5 @@
-//! What stand-ins write down by themselves, outside of the project: who began, who was answered, who ended, which lines it
-//! printed. Verdicts compare it with what the log says; nothing of rekindle reads or writes it.
+//! What stand-ins record themselves, outside of the project: which started, which were answered, which ended, and what they
+//! printed. Verdicts compare it with the log; no other part of rekindle reads or writes it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 pub(super) enum What {
     Begin,
-    /// It began while another one was at the same task.
+    /// It started while another stand-in was working on the same task.
     Twins,
-    /// Its report was taken.
+    /// Its report was accepted.
     Told,
     /// It does what it was ordered to: crash, hang, lie, give up.
     Misbehaves,
@@ -25,7 +25,7 @@ pub(super) enum What {
 pub(super) struct Note {
     pub what: What,
     pub task: String,
-    /// The bundle of the attempt, by its number.
+    /// The number of the attempt's bundle.
     pub bundle: u64,
     pub role: String,
 }
@@ -40,7 +40,7 @@ impl Witness {
         Self(dir.join("witness"))
     }
 
-    /// Makes its place.
+    /// Creates its directories.
     pub(super) fn create(&self) -> io::Result<()> {
         std::fs::create_dir_all(self.0.join("out"))?;
         std::fs::create_dir_all(self.0.join("orders"))
@@ -62,12 +62,12 @@ impl Witness {
         whole.map(|line| serde_json::from_str(line).map_err(io::Error::from)).collect()
     }
 
-    /// Keeps a line that was printed.
+    /// Records a line that was printed.
     pub(super) fn printed(&self, bundle: u64, line: &str) -> io::Result<()> {
         append(&self.0.join("out").join(bundle.to_string()))?.write_all(format!("{line}\n").as_bytes())
     }
 
-    /// The lines that the stand-in of a bundle printed, as it says.
+    /// The lines that the stand-in of a bundle recorded as printed.
     pub(super) fn lines(&self, bundle: u64) -> Vec<String> {
         let text = std::fs::read_to_string(self.0.join("out").join(bundle.to_string())).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
@@ -85,7 +85,7 @@ impl Witness {
         std::fs::remove_file(path).ok().map(|()| order)
     }
 
-    /// The lock of a task; nothing when another stand-in holds it. The kernel takes it back from the dead.
+    /// The lock of a task; `None` when another stand-in holds it. The kernel releases the lock of a process that died.
     pub(super) fn lock(&self, task: &str) -> io::Result<Option<File>> {
         let file = append(&self.0.join(format!("lock-{task}")))?;
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {

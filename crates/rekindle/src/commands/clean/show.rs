@@ -1,4 +1,4 @@
-//! What would go and what went, for people and for programs.
+//! What would be removed and what was removed, for people and for programs.
 
 use rekindle_core::retention::{Kept, Part};
 use rekindle_core::size;
@@ -19,11 +19,11 @@ struct CleanJson<'a> {
     freed_bytes: u64,
     /// Of that, copies that belong to no run.
     copies_bytes: u64,
-    /// What the state directory takes now.
+    /// The size of the state directory now.
     disk_bytes: u64,
     runs: Vec<RunJson<'a>>,
     refused: &'a [Refused],
-    /// Everything that may go is gone.
+    /// Everything that may be removed has been removed.
     complete: bool,
 }
 
@@ -186,7 +186,7 @@ fn one_run(done: &Done) -> String {
     format!("run {}: removed {what}{counts}", done.run)
 }
 
-/// What to type about work that stays although it is old.
+/// Suggests what to type about work that is kept although it is old.
 fn advise(plan: &Plan, context: &Context) {
     for item in plan.items.iter().filter(|item| item.output.is_none()) {
         let hint = match item.work {

@@ -1,5 +1,5 @@
-//! A text that is part of every request stays the same, letter for letter, until the context is compacted again: what happened
-//! since then stands in the conversation, and a provider keeps what it has read of one only up to the first difference.
+//! A text that is part of every request stays the same, byte for byte, until the context is compacted again: later events
+//! are in the conversation anyway, and a provider caches a conversation only up to the first difference.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
@@ -9,19 +9,19 @@ use rekindle_shim::atomic;
 
 use super::{OWN_DIR, Text, read_bounded};
 
-/// Where the last text is remembered, in the adapter's directory, behind a line that says for which compaction.
+/// The file in the adapter's directory that holds the last text, after a line that identifies its compaction.
 const MEMORY: &str = "told.md";
 
 /// How many messages the last request had.
 const MESSAGES: &str = "messages";
 
-/// The text that was told since this compaction; where there is none, the one that is made now, which is remembered. The first
-/// compaction that a resumed session shows may be one whose loss its prompt has made good: then there is nothing to tell.
+/// The text given since this compaction; if there is none, a new one, which is stored. The first compaction that a resumed
+/// session shows may be one that its prompt has already made up for: then there is nothing to say.
 pub(super) fn of(bundle: &Path, since: &Compaction, make: impl FnOnce() -> Option<Text>) -> Option<String> {
     let dir = bundle.join(OWN_DIR);
     let before = read_bounded(&dir.join(MESSAGES)).and_then(|count| count.trim().parse().ok()).unwrap_or(0);
     if since.messages != before {
-        // A count that is lost hides only that the same summary was written twice.
+        // Losing the count only hides that the same summary was written twice.
         let _told_as_before = atomic::save(&dir, MESSAGES, since.messages.to_string().as_bytes());
     }
     let mark = mark(&since.summary);
@@ -30,7 +30,7 @@ pub(super) fn of(bundle: &Path, since: &Compaction, make: impl FnOnce() -> Optio
     if let Some((_, text)) = known.filter(|(known, _)| *known == mark && since.messages >= before) {
         return Some(text.to_owned()).filter(|text| !text.is_empty());
     }
-    // One that cannot be kept costs tokens, nothing else.
+    // Failing to store it costs tokens, nothing else.
     let keep = |text: &str| {
         let _dearer = atomic::save(&dir, MEMORY, format!("{mark}\n{text}").as_bytes());
     };

@@ -1,4 +1,4 @@
-//! The stand-in for an AI agent that the demonstration runs: a real process with bad habits on its first try.
+//! The stand-in for an AI agent that the demonstration runs: a real process that misbehaves on its first attempt.
 
 use std::io::Write;
 use std::process::{Command, ExitCode};
@@ -7,13 +7,13 @@ use rustix::process::{Signal, getpid, kill_process};
 
 use crate::ui;
 
-/// The hidden subcommand under which the one binary becomes this agent.
+/// The hidden subcommand under which the rekindle binary becomes this agent.
 pub(crate) const COMMAND: &str = "__demo-agent";
 
 /// Lines that the slow agent writes.
 const LONG_LINES: u32 = 40;
 
-/// Time between two of them.
+/// Pause between two lines.
 const LINE_MS: u32 = 200;
 
 /// Longer than any limit of the demonstration.
@@ -77,7 +77,7 @@ fn lie() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Reports like any agent: with the command line of the one binary.
+/// Reports like any agent, with the rekindle command line.
 fn report(task: &str, result: &str) -> std::io::Result<()> {
     let status = Command::new("rekindle").args(["task", "done", task, "--result", result]).status()?;
     if status.success() { Ok(()) } else { Err(std::io::Error::other("the task was not accepted")) }
@@ -89,6 +89,6 @@ fn append(name: &str, line: &str) -> std::io::Result<()> {
 }
 
 fn say(line: &str) {
-    // Nobody reading is no reason for an agent to stop.
+    // A missing reader is no reason for an agent to stop.
     let _ = writeln!(std::io::stdout(), "{line}");
 }

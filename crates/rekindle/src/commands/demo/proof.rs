@@ -1,4 +1,4 @@
-//! What the demonstration promised, looked up in the log that it left.
+//! Checks the demonstration's promises against the log that it left.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::project::Project;
 use crate::view::View;
 use rekindle_core::text::counted;
 
-/// What must be in the log, and what it shows.
+/// Events that must be in the log, and what each shows.
 const PROMISES: &[(&str, &str)] = &[
     ("agent_crashed", "an agent was killed in the middle of its work, and replaced"),
     ("developer_timeout", "an agent hung, was stopped with its whole tree, and replaced"),
@@ -17,7 +17,7 @@ const PROMISES: &[(&str, &str)] = &[
     ("agent_adopted", "the agent that was running meanwhile was adopted, not restarted"),
 ];
 
-/// Shows the proof and says whether all of it is there.
+/// Prints the proof and returns whether it is complete.
 pub(super) fn show(context: &Context, project: &Project) -> Result<bool> {
     let view = View::open(project)?;
     let run = view.the_run()?;

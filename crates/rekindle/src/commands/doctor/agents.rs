@@ -1,5 +1,5 @@
-//! How each configured agent is found: its program, version and login, a start that is prepared but not made, and the MCP
-//! server that it is given. No model is asked anything, and no secret is shown: only where one was found.
+//! What was found about each configured agent: its program, version and login, a start that is prepared but not made, and
+//! its MCP server. No request goes to a model, and no secret is shown, only where it was found.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -16,13 +16,13 @@ use crate::config::{Agent, find_program};
 use crate::project::Project;
 use crate::ui::one_line;
 
-/// How long a program may take to say its version: several start a whole runtime for it, on a machine that may be busy.
+/// How long a program may take to print its version: several start a whole runtime for it, on a machine that may be busy.
 const VERSION_MS: u64 = 20_000;
 
-/// A version is one line, and nothing that the program leaves running is kept.
+/// A version is one line; processes that the program leaves running are ended.
 const LIMITS: Limits = Limits { within_ms: VERSION_MS, out_max: 1024 * 1024, err_max: None, ends_leftovers: true };
 
-/// A session that is never begun.
+/// A session id that is never used.
 const NO_SESSION: &str = "00000000-0000-4000-8000-000000000000";
 
 #[derive(Debug, Serialize)]
@@ -81,7 +81,7 @@ pub(super) fn look(
     };
     let mut findings = vec![ok(&name, &program.display().to_string())];
     if !examination.version_args.is_empty() {
-        // What it comes down to may be another file than the one that is typed.
+        // The file that is really started may be another one than the one that is typed.
         let started = examination.program.as_deref().unwrap_or(&program);
         let mut found = if tries || doctor.is_the_operators(&[&program, started]) {
             if tries {
@@ -121,13 +121,13 @@ struct Doctor<'a> {
 }
 
 impl Doctor<'_> {
-    /// Text from outside as it may be shown.
+    /// Text from outside, made safe to show.
     fn shown(&self, text: &str) -> String {
         self.redactor.redact(&one_line(text)).into_owned()
     }
 
-    /// Whether these programs are the operator's own: nothing in the configuration names them or sets their environment, which
-    /// is as good as naming another one, and they do not lie in the project.
+    /// Whether these programs are the operator's own: the configuration neither names them nor sets their environment, which
+    /// is as good as naming another program, and they are not in the project.
     fn is_the_operators(&self, programs: &[&Path]) -> bool {
         let root = self.project.root.canonicalize().unwrap_or_else(|_| self.project.root.clone());
         let outside = |program: &&Path| program.canonicalize().is_ok_and(|program| !program.starts_with(&root));
@@ -147,9 +147,9 @@ impl Doctor<'_> {
         let name = format!("{name} version");
         let mut command = Command::new(program);
         command.args(arguments).envs(&self.agent.program.env);
-        // In the project only where that was asked for: programs read what they find where they are started.
+        // Only in the project if that was asked for: programs read the files of the directory they are started in.
         command.current_dir(dir).stderr(Stdio::null());
-        // A program that nothing is known of need not have a version at all.
+        // An unknown program need not have a version at all.
         let known = self.agent.program.kind.about().program.is_some();
         let verdict = if known { Verdict::Problem } else { Verdict::Warning };
         let broken = |text: String| Finding {
@@ -172,7 +172,7 @@ impl Doctor<'_> {
         }
     }
 
-    /// Everything a start needs, but the start itself.
+    /// Prepares everything that a start needs, but starts nothing.
     fn start(&self, name: &str, bundle: &Path) -> Finding {
         let name = format!("{name} start");
         let rekindle = std::env::current_exe().unwrap_or_default();
@@ -193,7 +193,7 @@ impl Doctor<'_> {
         let path = own.map(std::ffi::OsString::from).or_else(|| std::env::var_os("PATH"));
         let program = launch.argv.first().map(String::as_str).unwrap_or_default();
         match find_program(program, path.as_deref(), &self.project.root) {
-            // A plain command is told by its own arguments what it may do.
+            // A plain command's own arguments say what it may do.
             Ok(_) if self.agent.program.kind.kind() == command::KIND => ok(&name, "ready"),
             Ok(_) => ok(&name, &format!("ready, permissions \"{}\"", permissions(&self.agent.program))),
             Err(missing) => {
@@ -204,8 +204,8 @@ impl Doctor<'_> {
     }
 }
 
-/// What a program says of its version beside the newest that was tried, and whether it is newer. That is a note, no warning: most
-/// new versions work as the last one did.
+/// The version that a program reports next to the newest one that was tried, and whether it is newer. That is a note, not a
+/// warning: most new versions work as the last one did.
 fn beside_tried(said: &str, tried: &str) -> (String, bool) {
     let found = numbers(said);
     let newer = found.as_ref().zip(numbers(tried)).is_some_and(|((_, found), (_, tried))| *found > tried);
@@ -233,7 +233,7 @@ fn permissions(program: &Program) -> &'static str {
     }
 }
 
-/// What the agent would see.
+/// The environment that the agent would get.
 fn environment(program: &Program) -> Vec<(String, String)> {
     let ours =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));

@@ -1,4 +1,4 @@
-//! `doctor --alerts`: an alert through every channel that is configured, and what came of it.
+//! `doctor --alerts`: sends an alert through every configured channel and reports the results.
 
 use rekindle_engine::alert::{Alert, Alerts, Channels, Kind, Phone, Session, phone};
 use rekindle_engine::clock;
@@ -8,10 +8,10 @@ use super::{Finding, Verdict};
 use crate::config::Config;
 use crate::ui::{Ui, pause};
 
-/// How long programs may take to fail: one that works says nothing.
+/// How long programs may take to fail: one that works prints nothing.
 const LISTEN_MS: u32 = 2_000;
 
-/// Between two looks whether one has.
+/// Pause between two checks whether one has failed.
 const LOOK_MS: u32 = 50;
 
 /// Where to read how a phone is set up.
@@ -31,14 +31,13 @@ pub(super) fn try_all(config: &Config, ui: &Ui) -> Vec<Finding> {
         evidence: Vec::new(),
         time: clock::wall(),
     };
-    // Whatever is chosen for a run, this is to be heard.
-    // Phones are tried in both directions, each by itself.
+    // This alert is sent whatever is configured for a run. Phones are tried separately, in both directions.
     let phones = channels.phones.clone();
     let wanted = Channels { needs_you: true, phones: Vec::new(), ..channels };
     let session = Session::of_this_process();
     let alerts = Alerts::start(&wanted, &session);
     alerts.tell(&alert);
-    // Waits for the webhook; programs are waited for below.
+    // Waits for the webhook; the loop below waits for programs.
     drop(alerts);
     let mut complaints = Vec::new();
     for _ in 0..LISTEN_MS / LOOK_MS {
@@ -72,7 +71,7 @@ pub(super) fn try_all(config: &Config, ui: &Ui) -> Vec<Finding> {
     findings
 }
 
-/// Whether each phone's secrets can be read and have their form; nothing is sent.
+/// Checks that each phone's secrets can be read and are well-formed; nothing is sent.
 pub(super) fn look_at_phones(config: &Config) -> Vec<Finding> {
     let look = |phone: &Phone| match phone.check() {
         Ok(()) => ok(phone.via().name(), "configured; try it: rekindle doctor --alerts"),
@@ -81,7 +80,7 @@ pub(super) fn look_at_phones(config: &Config) -> Vec<Finding> {
     config.programs().alerts.phones.iter().map(look).collect()
 }
 
-/// A message to a phone, and a look for replies.
+/// Sends a message to a phone and reads its replies.
 fn try_phone(phone: &Phone) -> Finding {
     let name = phone.via().name();
     match phone::probe(phone) {

@@ -1,4 +1,4 @@
-//! What the doctor looks at: the machine, the state directory, the configuration. It changes nothing.
+//! The doctor's checks: the machine, the state directory, the configuration. They change nothing.
 
 use rekindle_core::text::counted;
 use rekindle_core::time::Time;
@@ -40,7 +40,7 @@ fn sqlite() -> Finding {
     ok("SQLite", rekindle_engine::store::sqlite_version())
 }
 
-/// Without process handles a process is told from a stranger with the same number by less certain facts.
+/// Without process handles, less certain facts must tell a process from a stranger with the same id.
 fn process_handles() -> Finding {
     #[cfg(target_os = "linux")]
     let handle = rustix::process::pidfd_open(rustix::process::getpid(), rustix::process::PidfdFlags::empty())
@@ -75,7 +75,7 @@ fn space(project: &Project) -> Finding {
     }
 }
 
-/// What holds agents to their caps. Without a cgroup, the kernel's log or an unexplained SIGKILL shows that memory ran out.
+/// What enforces agents' caps. Without a cgroup, only the kernel's log or an unexplained SIGKILL shows that memory ran out.
 fn caps() -> Finding {
     let held = rekindle_engine::caps::standing();
     let text = caps::words(&held);
@@ -136,7 +136,7 @@ fn coordinator(dir: &StateDir) -> Finding {
     }
 }
 
-/// The webhook for alerts, if there is one: its shape only, nothing is sent.
+/// The webhook for alerts, if there is one: only its form is checked, nothing is sent.
 pub(super) fn webhook(config: &Config) -> Option<Finding> {
     let found = match webhook::check(config.notify_webhook()?) {
         Ok(target) if target.encrypted || target.loopback => ok("webhook", &target.host),
@@ -180,18 +180,17 @@ pub(super) fn configuration(config: Result<&Config, &CliError>, project: &Projec
     findings
 }
 
-/// The environments that checks may run in, beside this machine as it is.
+/// The environments that checks may run in, besides this machine itself.
 pub(super) fn environments(config: &Config) -> impl Iterator<Item = Finding> {
     let named = config.environments.iter().filter(|(_, prefix)| !prefix.is_empty());
     named.map(|(name, prefix)| ok(&format!("environment {name}"), &prefix.join(" ")))
 }
 
-/// Something that was looked at.
 pub(super) fn finding(name: &str, verdict: Verdict, text: &str) -> Finding {
     Finding { name: name.to_owned(), verdict, text: text.to_owned(), hint: None }
 }
 
-/// Something that is as it should be.
+/// A finding that everything is as it should be.
 pub(super) fn ok(name: &str, text: &str) -> Finding {
     finding(name, Verdict::Ok, text)
 }

@@ -15,22 +15,22 @@ use crate::client::{SOCKET, TOKEN};
 /// How long one answer may take: it is this very program, on a machine that may be busy.
 const BUDGET: Duration = Duration::from_secs(10);
 
-/// Lines that may come before an answer: a server may say what it likes in between.
+/// Lines that may come before an answer: a server may send other messages in between.
 const LINES_MAX: usize = 32;
 
 /// Longest line: a list of tools is far smaller.
 const LINE_MAX_BYTES: u64 = 1024 * 1024;
 
-/// How long the server may take to leave once its input has ended.
+/// How long the server may take to exit once its input has ended.
 const LEAVES_WITHIN_MS: u64 = 10_000;
 
-/// The server: what is sent to it, and its lines. No line means that its output has ended.
+/// The server: its input and its lines. `None` in place of a line means that its output has ended.
 struct Server {
     talk: Talk,
     lines: Receiver<Option<Vec<u8>>>,
 }
 
-/// The protocol's version that is asked for; the server answers with its own.
+/// The protocol version that is requested; the server answers with its own.
 const PROTOCOL: &str = "2025-06-18";
 
 /// Speaks to the server of a bundle.
@@ -50,7 +50,8 @@ fn handshake(bundle: &Path) -> Result<Vec<String>, String> {
     let program = std::env::current_exe().map_err(|error| format!("this program cannot be found: {error}"))?;
     let mut command = Command::new(program);
     command.args(["mcp", "--bundle"]).arg(bundle).stderr(Stdio::null());
-    // A stranger's token and a socket that is not there: the list of tools is the same for everybody, and nothing is reported.
+    // An invalid token and a socket that does not exist: the list of tools is the same for everybody, and nothing is
+    // reported.
     command.env(TOKEN, "doctor").env(SOCKET, bundle.join("nobody"));
     let (give, lines) = sync_channel(LINES_MAX);
     let talk = Talk::start(&mut command, LINE_MAX_BYTES, move |line| give.send(line).is_ok());

@@ -1,4 +1,4 @@
-//! The user's command that tells what is left of the allowance, asked once.
+//! Runs the user's command that reports the remaining allowance, once.
 
 use std::process::{Command, Stdio};
 
@@ -15,10 +15,10 @@ use crate::ui::stamp;
 /// How long it may take, as in a run.
 const WITHIN_MS: u64 = 30_000;
 
-/// An answer is one small object; nothing that the command leaves running is kept.
+/// An answer is one small object; processes that the command leaves running are ended.
 const LIMITS: Limits = Limits { within_ms: WITHIN_MS, out_max: 64 * 1024, err_max: None, ends_leftovers: true };
 
-/// Asks it, where there is one.
+/// Runs the command, if one is configured.
 pub(super) fn look(config: &Config, context: &Context, tries: bool) -> Option<Finding> {
     let line = Some(config.usage_command()).filter(|line| !line.is_empty())?;
     if let Err(error) = config.usage_agents() {
@@ -43,7 +43,7 @@ pub(super) fn look(config: &Config, context: &Context, tries: bool) -> Option<Fi
     })
 }
 
-/// A run continues without an answer: this keeps nobody from working.
+/// The finding when there is no usable answer. A run continues without one, so this is only a warning.
 fn doubtful(text: &str) -> Finding {
     let hint = r#"it must print {"remaining_percent": N, "resets_at": "RFC 3339"} and exit with 0"#;
     Finding { hint: Some(hint.to_owned()), ..finding("usage", Verdict::Warning, text) }

@@ -1,4 +1,4 @@
-//! `rekindle guard install`: the hooks into the settings of every program that is there.
+//! `rekindle guard install`: puts the hooks into the settings of every installed program.
 
 use clap::Args;
 use rekindle_engine::agents::KINDS;
@@ -28,7 +28,7 @@ pub(super) struct InstallArgs {
     status_line: bool,
 }
 
-/// Installs what was chosen; what cannot be done for one program keeps no other from being done.
+/// Installs what was chosen; a failure for one program does not stop the others.
 pub(super) fn run(args: &InstallArgs, context: &Context) -> Result<Exit> {
     let here = Here::find(context)?;
     let programs = args.chosen.named().unwrap_or_else(|| installed(KINDS, &here.root));

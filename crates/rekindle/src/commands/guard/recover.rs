@@ -34,7 +34,7 @@ pub(super) struct RecoverArgs {
     at: Option<u64>,
 }
 
-/// Prints it, or becomes the new session.
+/// Prints the text, or becomes the new session.
 pub(super) fn run(args: &RecoverArgs, context: &Context) -> Result<Exit> {
     let var = |name: &str| std::env::var(name).ok();
     let here =

@@ -1,4 +1,4 @@
-//! `rekindle guard status`: which programs are guarded, and what keeps a guard from working without a word.
+//! `rekindle guard status`: which programs are guarded, and what silently keeps a guard from working.
 
 use clap::Args;
 use rekindle_core::time::Time;
@@ -34,7 +34,7 @@ struct StatusJson<'a> {
     sessions: Vec<SessionJson>,
 }
 
-/// A session that was heard of here.
+/// A session that is known here.
 #[derive(Serialize)]
 struct SessionJson {
     name: String,
@@ -62,7 +62,7 @@ struct ProgramJson<'a> {
     problems: Vec<&'a str>,
 }
 
-/// Looks at every program in every scope.
+/// Checks every program in every scope.
 pub(super) fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
     let here = Here::find(context)?;
     let standings: Vec<Standing> =
@@ -131,7 +131,7 @@ fn session(known: Known) -> SessionJson {
 }
 
 fn session_table(sessions: &[SessionJson], context: &Context) -> Result<()> {
-    /// Those that matter; all of them are in the JSON.
+    /// Only the newest sessions matter; all of them are in the JSON.
     const SHOWN: usize = 10;
     if sessions.is_empty() {
         return Ok(());

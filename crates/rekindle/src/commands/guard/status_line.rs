@@ -1,5 +1,5 @@
-//! `rekindle __status_line`: the user's own status line with one segment more, what is left of context and usage. Whatever goes
-//! wrong with ours, the user's line is printed as it is, and it always ends with 0.
+//! `rekindle __status_line`: the user's own status line with one more segment, what is left of context and usage. Whatever
+//! goes wrong with ours, the user's line is printed unchanged, and the exit code is always 0.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -23,7 +23,8 @@ pub(crate) const COMMAND: &str = "__status_line";
 /// Longest input that is read: the programs send a few kilobytes.
 const INPUT_MAX_BYTES: u64 = 4 << 20;
 
-/// For the user's own command. The programs themselves give up sooner than ten seconds, and more than a megabyte is no line.
+/// Limits for the user's own command. The programs themselves give up before ten seconds, and more than a megabyte is not a
+/// line.
 const OWN_LIMITS: Limits = Limits { within_ms: 10_000, out_max: 1 << 20, err_max: None, ends_leftovers: false };
 
 /// Set for the user's own command, so that a line which calls us again ends there.
@@ -31,7 +32,7 @@ const INSIDE_VARIABLE: &str = "REKINDLE_STATUS_LINE";
 
 pub(crate) fn main(kind: Option<&str>) -> ExitCode {
     let mut input = Vec::new();
-    // A cut input is no JSON: the user's own line is drawn all the same.
+    // A truncated input is not valid JSON: the user's own line is printed nevertheless.
     let _whole = std::io::stdin().lock().take(INPUT_MAX_BYTES).read_to_end(&mut input);
     let Some(program) = kind.and_then(|kind| KINDS.of(kind)?.about().hook_installer) else { return ExitCode::SUCCESS };
     if std::env::var_os(INSIDE_VARIABLE).is_some() {
@@ -47,7 +48,7 @@ pub(crate) fn main(kind: Option<&str>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Keeps in the session's journal that little is left. Where it cannot be kept it was shown all the same.
+/// Records in the session's journal that little is left. If that fails, it has at least been shown.
 fn keep(program: &dyn HookInstaller, gauged: &Gauged) {
     let var = |name: &str| std::env::var(name).ok();
     if let (Some(session), Some(dir)) = (&gauged.session, &gauged.dir)
@@ -58,13 +59,13 @@ fn keep(program: &dyn HookInstaller, gauged: &Gauged) {
     }
 }
 
-/// What the program tells: the one place where session, directory and what is left are known together.
+/// What the program reports: the only place where session, directory and what is left are known together.
 fn gauged(program: &dyn HookInstaller, input: &[u8]) -> Gauged {
     let asked: Value = serde_json::from_slice(input).unwrap_or_default();
     program.gauged(&asked)
 }
 
-/// The user's own command, as their settings say now.
+/// The user's own command, according to their current settings.
 fn own_command(program: &dyn HookInstaller, dir: Option<&Path>) -> Option<String> {
     let here = dir.map(Path::to_owned).or_else(|| std::env::current_dir().ok())?;
     let state = std::env::var_os(STATE_DIR_VARIABLE).filter(|dir| !dir.is_empty()).map(PathBuf::from);
@@ -75,7 +76,7 @@ fn own_command(program: &dyn HookInstaller, dir: Option<&Path>) -> Option<String
     chained_command(&site, program, Scope::Local)
 }
 
-/// What the user's own command prints, given what we were given; nothing when it takes too long. It may leave something
+/// What the user's own command prints when given the same input; nothing when it takes too long. It may leave a process
 /// running that refreshes what it shows next.
 fn run(command: &str, input: &[u8]) -> Vec<u8> {
     let mut shell = Command::new("sh");
@@ -86,13 +87,13 @@ fn run(command: &str, input: &[u8]) -> Vec<u8> {
     }
 }
 
-/// The user's line as it is, and the segment at its end.
+/// The user's line unchanged, with the segment at its end.
 fn joined(own: &[u8], segment: Option<String>) -> Vec<u8> {
     let Some(segment) = segment else { return own.to_vec() };
     let end = own.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
     let mut line = own[..end].to_vec();
     if end > 0 {
-        // Colours that were left on are not ours.
+        // Reset colours that the user's line left on.
         let reset: &[u8] = if line.contains(&0x1b) { b"\x1b[0m" } else { b"" };
         line.extend_from_slice(reset);
         line.extend_from_slice(b" | ");

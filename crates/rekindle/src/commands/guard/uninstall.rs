@@ -1,4 +1,4 @@
-//! `rekindle guard uninstall`: everything of ours out of the settings again.
+//! `rekindle guard uninstall`: removes everything of ours from the settings.
 
 use clap::Args;
 use rekindle_engine::agents::KINDS;
@@ -26,7 +26,7 @@ pub(super) struct UninstallArgs {
     whose: Whose,
 }
 
-/// Takes out what was chosen; what cannot be done for one program keeps no other from being done.
+/// Removes what was chosen; a failure for one program does not stop the others.
 pub(super) fn run(args: &UninstallArgs, context: &Context) -> Result<Exit> {
     let here = Here::find(context)?;
     let programs = args.chosen.named().unwrap_or_else(|| KINDS.hook_installers().collect());

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rekindle_engine::agents::{Examination, Kinds, Place, Program};
 
-/// Above the agents that were found.
+/// The comment above the agents that were found.
 const ABOUT: &str = "\
 # Agents: the programs found here. Choose one per task with `cli: NAME`; the keys are in docs/configuration.md.
 #
@@ -16,12 +16,12 @@ const ABOUT: &str = "\
 
 /// A kind of agent whose program is installed.
 pub(super) struct ProjectFacts {
-    /// The kind's name, which its table gets as well.
+    /// The kind's name, which is also the name of its table.
     pub kind: &'static str,
     pub examination: Examination,
 }
 
-/// Looks for the own program of every kind.
+/// Looks for each kind's own program.
 pub(super) fn look(kinds: Kinds, workspace: &Path) -> Vec<ProjectFacts> {
     let own = kinds.iter().filter(|kind| kind.about().program.is_some());
     let found = own.map(|kind| {
@@ -32,7 +32,7 @@ pub(super) fn look(kinds: Kinds, workspace: &Path) -> Vec<ProjectFacts> {
     found.filter(|found| found.examination.program.is_some()).collect()
 }
 
-/// The one that does what names no other: the first that somebody is logged in to, else the first.
+/// The agent for tasks that name none: the first one with a login, otherwise the first.
 pub(super) fn first(found: &[ProjectFacts]) -> Option<&ProjectFacts> {
     found.iter().find(|found| found.examination.login.is_some()).or(found.first())
 }

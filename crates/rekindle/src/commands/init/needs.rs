@@ -1,14 +1,14 @@
-//! What a worktree of this project needs besides what git has, by the files that say what is to be installed: the `[worktree]` section
-//! that `rekindle.toml` gets. Nothing is run.
+//! What a worktree of this project needs besides the files in git, judged by the files that list what to install: the
+//! `[worktree]` section for `rekindle.toml`. Nothing is run.
 
 use std::path::Path;
 
 use rekindle_engine::git;
 
-/// Files with settings of one's own that checks often read. Only those that git ignores are copied.
+/// Files with personal settings that checks often read. Only those that git ignores are copied.
 const OWN: &str = "/.env\n/.env.local\n/.env.test\n/.env.development\n";
 
-/// Of each family the first file that is there says how its packages are installed, without changing a file that git has.
+/// In each family, the first file that exists decides how packages are installed, without changing a file in git.
 const INSTALLS: &[&[(&str, &str)]] = &[
     &[
         ("package-lock.json", "npm ci"),
@@ -26,10 +26,10 @@ const INSTALLS: &[&[(&str, &str)]] = &[
     ],
 ];
 
-/// Folders of packages that are linked where no file says how to make them again.
+/// Package folders that are linked if no file says how to make them again.
 const LINKED: &[(&str, &str)] = &[("package.json", "node_modules"), ("setup.py", ".venv")];
 
-/// Projects that need nothing: their tools find what is installed by themselves.
+/// Projects that need nothing: their tools find installed packages themselves.
 const WITHOUT: &[(&str, &str)] = &[
     (
         "Cargo.toml",
@@ -38,7 +38,7 @@ const WITHOUT: &[(&str, &str)] = &[
     ("go.mod", "# Go needs no set-up: its module cache is shared.\n"),
 ];
 
-/// The section where nothing is needed.
+/// The section if nothing is needed.
 const NONE: &str = "\
 # [worktree]                # what a task's worktree needs besides what git has; docs/worktrees.md
 # setup = \"npm ci\"          # run once in each worktree, before its first agent

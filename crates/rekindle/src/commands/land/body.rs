@@ -1,5 +1,6 @@
-//! Title and text of a pull request: the result, each task with its proof, what nobody proved. Everything that a plan or an agent wrote
-//! stands in code spans or code blocks, where a forge obeys nothing: no mention, no reference, no closing keyword, no HTML.
+//! Title and text of a pull request: the result, each task with its proof, and what is unproven. Everything that a plan or
+//! an agent wrote goes into code spans or code blocks, where a forge interprets nothing: no mention, no reference, no
+//! closing keyword, no HTML.
 
 use rekindle_core::state::{State, Task, TaskState};
 use rekindle_core::text::{self, truncate_bytes};
@@ -19,17 +20,17 @@ const BODY_BYTES: usize = 50_000;
 const RESULT_BYTES: usize = 600;
 const LINE_BYTES: usize = 160;
 
-/// The line by which the pull request of a run is recognised.
+/// The line that identifies the pull request of a run.
 pub(super) fn marker(run: &str) -> String {
     format!("<!-- rekindle-run: {run} -->")
 }
 
-/// The line by which the answer to a comment is recognised.
+/// The line that identifies the answer to a comment.
 pub(super) fn answer_marker(comment: &str) -> String {
     format!("<!-- rekindle-answer: {comment} -->")
 }
 
-/// Every line of this kind, whoever's.
+/// The beginning of every such line, whoever wrote it.
 pub(super) const ANSWERS: &str = "<!-- rekindle-answer: ";
 
 pub(super) fn title(state: &State, redactor: &Redactor) -> String {
@@ -76,12 +77,12 @@ pub(super) fn body(state: &State, counted: Counted, redactor: &Redactor) -> Stri
     }
     match out.len() <= BODY_BYTES {
         true => out,
-        // The marker stands first, and a block that the cut left open cannot close anything of ours.
+        // The marker comes first, and a block that the cut left open cannot close anything of ours.
         false => format!("{}\n\n…", truncate_bytes(&out, BODY_BYTES)),
     }
 }
 
-/// How a task ended, and by what that is known.
+/// How a task ended, and what proves it.
 fn standing(task: &Task, accept: &[String], redactor: &Redactor) -> String {
     match task.state {
         TaskState::Complete if task.unproven || accept.is_empty() => "complete, **unproven**".to_owned(),

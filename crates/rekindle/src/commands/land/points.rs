@@ -1,4 +1,4 @@
-//! What was said about a pull request, as points of rework: which comments count, and by which id each is known again.
+//! Turns what was said about a pull request into points of rework: which comments count, and the id that identifies each.
 
 use rekindle_core::ids::TaskId;
 use rekindle_core::pull_request::{FIELD_MAX_BYTES, Point, PointKind};
@@ -13,14 +13,15 @@ const FILES_MAX: usize = 50;
 /// Characters of a commit in an id.
 const COMMIT: usize = 12;
 
-/// Whether a comment is to be acted on: somebody of the project wrote it, it is open, and it stands on the commit that is shown.
+/// Whether a comment is to be acted on: somebody of the project wrote it, it is unresolved, and it refers to the current
+/// commit.
 pub(super) fn counts(comment: &Comment, head: &str, reviewers: &[String]) -> bool {
     let theirs = comment.trusted || reviewers.contains(&comment.by);
     let current = comment.head.as_deref().is_none_or(|at| at == head);
     theirs && current && !comment.settled && !comment.body.contains(ANSWERS) && !comment.body.trim().is_empty()
 }
 
-/// A failing job of one commit.
+/// The id of a failing job of one commit.
 pub(super) fn of_check(name: &str, head: &str) -> String {
     short(&format!("check-{}-{}", truncate_bytes(head, COMMIT), text::one_line(name, FIELD_MAX_BYTES)))
 }
@@ -40,7 +41,7 @@ pub(super) fn comment(comment: &Comment, task: Option<TaskId>) -> Point {
     Point { id, kind: PointKind::Comment, by, place, text: comment.body.clone(), task }
 }
 
-/// A commit of others that does not fit what the pull request shows.
+/// A point for a commit of others that conflicts with what the pull request shows.
 pub(super) fn of_base(commit: &str, head: &str, text: String) -> Point {
     let id = format!("base-{}-{}", truncate_bytes(commit, COMMIT), truncate_bytes(head, COMMIT));
     Point { id, kind: PointKind::Conflict, by: String::new(), place: String::new(), text, task: None }

@@ -1,5 +1,5 @@
-//! Publishing: the run's branch is pushed and has one pull request. Nothing is ordered twice: what may have been done is looked for
-//! first, and the forge's own list decides, never the answer to an order.
+//! Publishing: the run's branch is pushed and has one pull request. Nothing is done twice at the forge: what may have been
+//! done already is looked for first, and the forge's own list decides, never the answer to a request.
 
 use rekindle_core::input::Order;
 use rekindle_core::pull_request::{
@@ -18,10 +18,11 @@ use crate::error::{CliError, Result};
 use crate::pinned;
 use crate::ui::{self, one_line};
 
-/// Looks at the forge before something that may have been ordered counts as never done: its lists lag behind its orders.
+/// How often the forge is queried before a request that may have been made counts as never done: its lists lag behind its
+/// requests.
 const LOOKS: u32 = 5;
 
-/// Between two of them, at most.
+/// Longest pause between two queries.
 const LOOK_MS: u64 = 1_000;
 
 /// What stops a round.
@@ -29,7 +30,7 @@ const LOOK_MS: u64 = 1_000;
 pub(super) enum Trouble {
     /// It may work later.
     Passing(String),
-    /// The remote's branch has a commit of somebody else.
+    /// The remote's branch has somebody else's commit.
     Foreign(String),
     Fatal(CliError),
 }
@@ -62,7 +63,7 @@ impl From<forge::LockError> for Trouble {
     }
 }
 
-/// Words of git that no waiting changes.
+/// Messages of git for errors that waiting does not fix.
 const REFUSALS: &[&str] = &[
     "remote rejected",
     "denied",
@@ -86,7 +87,7 @@ impl From<git::Error> for Trouble {
     }
 }
 
-/// All that is needed to publish a run, and the right to.
+/// Everything needed to publish a run, and the lock for it.
 pub(super) struct Publisher<'a> {
     pub context: &'a Context,
     pub landing: Landing,
@@ -98,7 +99,7 @@ pub(super) struct Publisher<'a> {
 }
 
 impl<'a> Publisher<'a> {
-    /// Finds remote, base and forge, and waits for the right to publish.
+    /// Finds remote, base and forge, and waits for the lock.
     pub(super) fn open(context: &'a Context, into: Option<&str>) -> std::result::Result<Self, Trouble> {
         let sources = Sources { file: context.project.config.as_deref(), ..Sources::default() };
         let landing = Config::load(&sources.with_environment())?.landing();
@@ -131,7 +132,8 @@ impl<'a> Publisher<'a> {
         Ok(Self { context, landing, forge, work, base, redactor, lock })
     }
 
-    /// Pushes the run's newest commit and sees to it that it has exactly one pull request. Returns how that stands.
+    /// Pushes the run's newest commit and makes sure that it has exactly one pull request. Returns the state of that pull
+    /// request.
     pub(super) fn publish(&self, state: &State) -> std::result::Result<KnownPullRequest, Trouble> {
         let (run, branch) = run_of(state)?;
         let (tip, at_run) = (self.work.newest()?, state.run.as_ref());
@@ -175,7 +177,7 @@ impl<'a> Publisher<'a> {
         self.settle(state, at, &found, known.as_ref(), wanted.marker)
     }
 
-    /// The run's pull request at the forge, looked for so many times.
+    /// The run's pull request at the forge; queries up to `looks` times.
     fn chosen(&self, branch: &str, wanted: &Wanted<'_>, looks: u32) -> std::result::Result<Option<Found>, Trouble> {
         for look in 0..looks {
             if look > 0 {
@@ -218,7 +220,7 @@ impl<'a> Publisher<'a> {
             (Standing::Open, None) => PullRequestAction::Opened,
             (Standing::Open, Some(_)) => PullRequestAction::Updated,
         };
-        // What a person wrote themselves is left alone.
+        // Text that a person wrote is left alone.
         if found.state == Standing::Open && found.body.contains(marker) {
             let (title, body) = self.words(state)?;
             if found.body.replace('\r', "").trim() != body.trim() {
@@ -237,13 +239,13 @@ impl<'a> Publisher<'a> {
         Ok((body::title(state, &self.redactor), body::body(state, counted, &self.redactor)))
     }
 
-    /// Puts down what became of it.
+    /// Records what became of the pull request.
     pub(super) fn record(&self, action: PullRequestAction, at: PullRequest, points: Vec<String>) -> Result<()> {
         let change = PullRequestChange { action, at, points };
         orders::give(&self.context.project, &Order::PullRequest(Box::new(change))).map(|_| ())
     }
 
-    /// Gives an order that must not be given twice; its program holds the lock meanwhile.
+    /// Makes a request that must not be made twice; its program holds the lock meanwhile.
     pub(super) fn order<T>(
         &self,
         order: impl FnOnce(&dyn Forge) -> forge::Result<T>,
@@ -262,17 +264,17 @@ pub(super) fn run_of(state: &State) -> Result<(String, String)> {
     Ok((run.id.to_string(), branch))
 }
 
-/// By what the pull request of a run is known.
+/// What identifies the pull request of a run.
 struct Wanted<'a> {
-    /// The one that was open when it was last looked at: it is the run's, whatever became of it.
+    /// The one that was open when last checked: it is the run's, whatever became of it.
     id: Option<&'a str>,
     marker: &'a str,
     /// The run's newest commit.
     tip: &'a str,
 }
 
-/// The pull request of a run among those of its branch: the one that is known; an open one, ours before anybody else's and the oldest first;
-/// else one of ours that has ended with exactly this commit.
+/// The pull request of a run among those of its branch: the known one; otherwise an open one, ours before anybody else's and
+/// the oldest first; otherwise one of ours that has ended with exactly this commit.
 fn choose(mut found: Vec<Found>, wanted: &Wanted<'_>, base: &str) -> Option<Found> {
     found.sort_by_key(|found| (found.id.len(), found.id.clone()));
     let ours = |found: &Found| found.body.contains(wanted.marker);

@@ -1,6 +1,6 @@
-//! Following a pull request until it is merged or closed: what its CI and its reviewers say becomes rework, a base that moved is merged
-//! in, and a green one is merged where that is wanted. Every round begins with what is on record and at the forge, so that a kill between
-//! any two steps loses nothing and repeats nothing.
+//! Follows a pull request until it is merged or closed: what its CI and its reviewers say becomes rework, a base that moved
+//! is merged in, and a green pull request is merged if that is wanted. Every round starts from the record and the forge, so
+//! that a kill between any two steps loses nothing and repeats nothing.
 
 use std::process::{Command, Stdio};
 
@@ -24,31 +24,31 @@ use crate::exit_code::Exit;
 use crate::pinned;
 use crate::ui::{self, one_line, short_commit};
 
-/// The longest pause after trouble that passes: a forge that is down for an hour is asked a few times.
+/// The longest pause after temporary problems: a forge that is down for an hour is queried a few times.
 const PAUSE_MAX_MS: u64 = 900_000;
 
-/// A pause is taken in pieces: a signal ends one piece only.
+/// A pause consists of pieces: a signal ends only one of them.
 const PIECE_MS: u64 = 60_000;
 
-/// What is remembered from one look to the next. A kill forgets it, and then one look more is needed.
+/// What is remembered from one poll to the next. A kill forgets it, and then one more poll is needed.
 struct Looks<'a> {
     into: Option<&'a str>,
     partial: bool,
     poll_ms: u64,
-    /// The commit that was green at the last look, and how many jobs it had then: jobs may still be coming.
+    /// The commit that was green at the last poll, and how many jobs it had then: more jobs may still come.
     green: Option<(String, usize)>,
 }
 
-/// What a round came to.
+/// The result of a round.
 enum Round {
-    /// Something changed: look again at once.
+    /// Something changed: poll again at once.
     Again,
     /// Nothing to do until the forge has news.
     Quiet(String),
     Over(KnownPullRequest),
 }
 
-/// Follows it, at most for so long. Returns how it ended; nothing when the time is over.
+/// Follows the pull request, at most for `for_ms`. Returns how it ended; `None` when the time is up.
 pub(super) fn follow(
     context: &Context,
     (into, partial): (Option<&str>, bool),
@@ -140,7 +140,7 @@ fn ended(status: &Status) -> Option<PullRequestAction> {
     }
 }
 
-/// Lets the run's open tasks be done, by a coordinator of their own: a kill of this process stops none of them.
+/// Has the run's open tasks done by a separate coordinator: killing this process stops none of them.
 fn work_off(context: &Context, partial: bool) -> std::result::Result<(), Trouble> {
     let state = pinned::state_of(&context.project)?;
     let finished = state.run.as_ref().is_some_and(|run| matches!(run.phase, RunPhase::Finished(_)));
@@ -148,7 +148,7 @@ fn work_off(context: &Context, partial: bool) -> std::result::Result<(), Trouble
         let failed = |error: std::io::Error| CliError::internal("the rework cannot be started").because(&error);
         let mut command = Command::new(std::env::current_exe().map_err(failed)?);
         command.arg("--state-dir").arg(&context.project.state_dir).arg("resume").current_dir(&context.project.root);
-        // What this command prints is its own.
+        // Only this command's own output is printed.
         let ended = command.stdin(Stdio::null()).stdout(Stdio::null()).status().map_err(failed)?;
         let paused = [Exit::Paused, Exit::Interrupted, Exit::Terminated].map(|exit| Some(i32::from(exit.code())));
         if paused.contains(&ended.code()) {
@@ -159,12 +159,12 @@ fn work_off(context: &Context, partial: bool) -> std::result::Result<(), Trouble
             return Err(Trouble::Passing(format!("the coordinator was killed ({ended}); it is started again")));
         }
     }
-    // Failed tasks are published only by somebody who said so.
+    // Failed tasks are published only if the person said so.
     if partial { Ok(()) } else { Ok(whole(&pinned::state_of(&context.project)?)?) }
 }
 
-/// Merges a branch of the remote into the run's branch, proven by every check; what does not fit becomes rework. Says whether anything
-/// changed.
+/// Merges a branch of the remote into the run's branch, proven by every check; conflicts become rework. Returns whether
+/// anything changed.
 fn take_in(publisher: &Publisher<'_>, state: &State, branch: &str) -> std::result::Result<bool, Trouble> {
     let remote = &publisher.landing.remote;
     let Some(commit) = publisher.work.fetch(remote, branch)? else { return Ok(false) };
@@ -189,7 +189,7 @@ fn take_in(publisher: &Publisher<'_>, state: &State, branch: &str) -> std::resul
     give(publisher, known, vec![point])
 }
 
-/// What CI and reviewers say that was not taken before. Says whether there was any.
+/// Turns what CI and reviewers say into rework, unless it was taken before. Returns whether there was any.
 fn rework(
     publisher: &Publisher<'_>,
     state: &State,
@@ -220,7 +220,7 @@ fn rework(
     give(publisher, known, new)
 }
 
-/// Makes rework of points. Says whether there was any.
+/// Turns points into rework. Returns whether there was any.
 fn give(
     publisher: &Publisher<'_>,
     known: &KnownPullRequest,
@@ -262,7 +262,7 @@ fn answer(
     Ok(())
 }
 
-/// Merges exactly the commit that everything passed on at two looks in a row, where that is wanted.
+/// Merges exactly the commit on which everything passed in two polls in a row, if that is wanted.
 fn merge_or_wait(
     publisher: &Publisher<'_>,
     known: &KnownPullRequest,
@@ -278,7 +278,7 @@ fn merge_or_wait(
     if publisher.landing.auto_merge && settled && status.mergeable == Mergeable::Yes {
         let form = &publisher.landing.merge_form;
         publisher.context.ui.say(&format!("{} is green: merging {}", known.name(), short_commit(&status.head)));
-        // Whatever it answers, the next look says what became of it.
+        // Whatever the forge answers, the next query shows what became of it.
         match publisher.order(|forge| forge.merge(&known.at.id, &status.head, form)) {
             Ok(()) => {}
             Err(Trouble::Fatal(error)) => return Ok(Round::Quiet(format!("not merged: {}", error.message))),

@@ -1,4 +1,4 @@
-//! Artifacts that a plan declares and git ignores: they are kept and merged all the same, which their author should know.
+//! Artifacts that a plan declares and git ignores: they are kept and merged nevertheless, and their author should know.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::plan_file::PlanFile;
 /// Artifacts that git is asked about: each takes a call of a few milliseconds, and one warning is as good as hundreds.
 const ASKED_MAX: usize = 200;
 
-/// Adds a warning for every one of them. Where there is no repository, nothing is ignored.
+/// Adds a warning for each of them. Without a repository, nothing is ignored.
 pub(super) fn warn(file: &mut PlanFile, project: &Path) {
     let (Some(plan), Ok(repo)) = (&file.parsed.plan, Repo::of(project)) else { return };
     let declared = plan.tasks.iter().flat_map(|task| task.artifacts.iter().map(move |path| (task.line, path.clone())));

@@ -1,5 +1,5 @@
-//! `rekindle plan import`: a plan from another tool's files or issues. It finds and reads them and prints what became of them;
-//! what each format means is decided in the core.
+//! `rekindle plan import`: a plan from another tool's files or issues. It finds and reads them and prints the result; the
+//! core decides what each format means.
 
 mod find;
 mod gh;

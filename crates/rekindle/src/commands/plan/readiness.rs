@@ -5,7 +5,7 @@ use rekindle_core::plan::{Finding, Readiness};
 /// Most tasks that one line names.
 const NAMED_MAX: usize = 8;
 
-/// What each sort is called, and whether its messages say more than the sort.
+/// The name of each sort, and whether its messages say more than the name.
 const SORTS: [(&str, &str, bool); 5] = [
     ("no-check", "nothing proves", false),
     ("check-cannot-fail", "checks that cannot fail", true),

@@ -1,5 +1,5 @@
-//! `rekindle plan diff`, `reload` and `export`: a changed file against the plan of the run, taken over, and the present plan as a
-//! file. The person's own file is never written here unless it is named.
+//! `rekindle plan diff`, `reload` and `export`: compare a changed file with the run's plan, apply it, and write the current
+//! plan to a file. The person's own file is never written here unless it is named.
 
 use std::path::{Path, PathBuf};
 
@@ -75,7 +75,7 @@ struct DiffJson<'a> {
     removed: Vec<EntryJson>,
     /// Tasks that a person added and that the file does not have: they stay.
     kept: &'a [TaskId],
-    /// What is different beside the tasks.
+    /// Differences besides the tasks.
     about_plan: &'a [&'static str],
 }
 
@@ -87,11 +87,11 @@ struct EntryJson {
     /// `starts`, `stays`, `reopened`, `proven`, `complete` or `skipped`.
     then: &'static str,
     text: String,
-    /// Complete tasks behind it that are proven again.
+    /// Complete tasks that depend on it and are proven again.
     dependants: Vec<TaskId>,
 }
 
-/// The file that is meant: the named one, else the one that the run was started with.
+/// The file to read: the named one, otherwise the one that the run was started with.
 fn file_of(state: &State, named: Option<&Path>) -> Result<PlanFile> {
     let of_run = || PathBuf::from(state.run.as_ref().map(|run| run.plan_path.clone()).unwrap_or_default());
     PlanFile::read(&named.map_or_else(of_run, Path::to_owned))
@@ -168,7 +168,7 @@ fn tell_how_to_go_on(context: &Context, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The plan's agents and environments must be known here before it is taken over.
+/// Checks that the plan's agents and environments are known here before it is applied.
 fn check(file: &PlanFile, plan: &Plan, context: &Context) -> Result<()> {
     let shown = file.path.display().to_string();
     let sources =
@@ -191,8 +191,8 @@ fn take(plan: &Plan, context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Tells that a plan's file has changed and offers to take it over: a terminal is asked, anybody else gets the command. Whether it
-/// was taken over.
+/// Says that a plan's file has changed and offers to apply it: at a terminal by asking, otherwise by naming the command.
+/// Returns whether it was applied.
 pub(crate) fn offer(file: &PlanFile, plan: &Plan, context: &Context) -> Result<bool> {
     let Ok(state) = state_of(&context.project) else { return Ok(false) };
     let finished = state.run.as_ref().is_some_and(|run| matches!(run.phase, RunPhase::Finished(_)));
@@ -344,7 +344,7 @@ fn left(state: &State, id: &TaskId) -> (&'static str, String) {
     }
 }
 
-/// A difference, a line each.
+/// A difference, one line per change.
 fn lines(state: &State, difference: &Difference) -> Vec<String> {
     let Entries { added, changed, removed } = entries(state, difference);
     let named = |mark: &str, entry: &EntryJson| format!("{mark} {} {}", entry.id, one_line(&entry.title));

@@ -1,5 +1,5 @@
-//! `rekindle plan check --try`: every check of a plan, run once in a fresh worktree before anybody works. A check that cannot run there would
-//! cost every attempt; one that passes already proves nothing.
+//! `rekindle plan check --try`: runs every check of a plan once in a fresh worktree before any work is done. A check that
+//! cannot run there would cost every attempt; one that already passes proves nothing.
 
 use rekindle_core::plan::{Plan, PlanTask};
 use rekindle_core::preflight::{self, Outcome};
@@ -27,7 +27,7 @@ pub(super) struct TriedJson {
     pub outcome: &'static str,
     pub code: Option<i32>,
     pub took_ms: u64,
-    /// The end of what it printed.
+    /// The end of its output.
     pub output: String,
 }
 
@@ -75,7 +75,7 @@ fn word(outcome: Outcome) -> &'static str {
     }
 }
 
-/// Prints what came of them. Says whether the plan can be run so.
+/// Prints the results. Returns whether the plan can be run like this.
 pub(super) fn show(context: &Context, tried: &[TriedJson]) -> Result<bool> {
     let ui = &context.ui;
     let mut table = Table::new(&[

@@ -10,13 +10,13 @@ use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::ui;
 
-/// Where a background coordinator says what it has to say, in the state directory.
+/// The file in the state directory that a background coordinator writes its output to.
 const LOG: &str = "coordinator.log";
 
-/// How long the coordinator may take to hold its lock; repairing a large store takes longest.
+/// How often the coordinator's lock is checked: repairing a large store takes longest.
 const TRIES: u32 = 600;
 
-/// Between two looks.
+/// Pause between two checks.
 const LOOK_MS: u32 = 50;
 
 /// Starts the coordinator in the background and waits until it holds the state.
@@ -53,7 +53,7 @@ pub(super) fn start(context: &Context) -> Result<Exit> {
     Err(CliError::internal(message).hint(format!("see {}", log_path.display())))
 }
 
-/// It ended before it was seen to hold the state: what it said is shown, and its code is ours.
+/// The coordinator ended before it was seen to hold the state directory: shows its output and returns its exit code.
 fn ended_early(context: &Context, log: &std::path::Path, from: u64, code: Option<i32>) -> Result<Exit> {
     use std::io::{Read, Seek, SeekFrom};
     let mut said = String::new();

@@ -1,4 +1,5 @@
-//! What the configuration and the front matter have run, told before it is run for the first time, and whenever it has changed.
+//! Shows which commands the configuration and the front matter run, before they run for the first time and whenever they
+//! have changed.
 
 use std::path::Path;
 
@@ -10,10 +11,10 @@ use crate::commands::Context;
 use crate::config::Config;
 use crate::error::Result;
 
-/// Where the state directory keeps what was told, as a hash.
+/// The file in the state directory with a hash of the commands that were shown.
 const TOLD: &str = "commands.told";
 
-/// Tells what is new; what was told before is not told again.
+/// Shows the commands if they are new or changed since they were last shown.
 pub(super) fn tell_new(context: &Context, dir: &StateDir, config: &Config, path: &Path, plan: &Plan) -> Result<()> {
     let brought = brought::by_settings(config, path, plan);
     let lines: Vec<String> = brought.iter().map(brought::Brought::line).collect();
@@ -25,7 +26,7 @@ pub(super) fn tell_new(context: &Context, dir: &StateDir, config: &Config, path:
     context.ui.say("this project's configuration and front matter run, besides the plan's checks:");
     lines.iter().for_each(|line| context.ui.say(&format!("  {line}")));
     context.ui.hint("all commands, checks included: rekindle plan show --commands");
-    // A disk that is full only means that it is told once more.
+    // A full disk only means that they are shown once more.
     let _told_again = save_atomically(dir.path(), TOLD, hash.as_bytes());
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! A coordinator in this process, shown as it goes; or a view of one elsewhere.
+//! A coordinator in this process, shown as it runs; or a view of one elsewhere.
 //!
-//! The view is a thread of its own that reads the store: a blocked terminal slows nothing. Ctrl-C and SIGTERM pause the run; a
-//! hang-up only ends the view.
+//! The view has its own thread and reads the store: a blocked terminal slows nothing down. Ctrl-C and SIGTERM pause the run;
+//! a hang-up only ends the view.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -25,10 +25,10 @@ use crate::exit_code::Exit;
 use crate::lost;
 use crate::ui::Ui;
 
-/// How long the view may take to show the end before this process leaves without it: its terminal may be blocked.
+/// How long the view may take to show the end before this process exits without it: its terminal may be blocked.
 const LAST_LOOK_MS: u32 = 2_000;
 
-/// Between two looks whether it has.
+/// Pause between two checks whether it has.
 const LOOK_MS: u32 = 10;
 
 /// Coordinates a run in this process until it is over or paused.
@@ -67,7 +67,7 @@ pub(super) fn coordinate(setup: Setup, progress: Progress, context: &Context) ->
     })
 }
 
-/// What the log cannot tell.
+/// Prints what the log cannot record.
 fn tell(ui: Ui, notice: &Notice) {
     match notice {
         Notice::Unwritten(error) => ui.warn(&format!(
@@ -101,7 +101,7 @@ pub(super) fn attach(progress: Progress, context: &Context) -> Result<Exit> {
     })
 }
 
-/// What a coordinator ran into, for people.
+/// A coordinator's error, for people.
 pub(crate) fn coordinator_error(error: rekindle_engine::coordinator::Error) -> CliError {
     match error {
         Error::StateDir(error) => error.into(),
@@ -143,7 +143,7 @@ fn listen_for_signals(
                 _ => PauseReason::Interrupt,
             };
             urgent.pause(reason);
-            // Only to wake it: a queue that is full is awake.
+            // This only wakes the coordinator: if the queue is full, it is awake.
             if let Err(TrySendError::Disconnected(_)) = messages.try_send(Message::Pause(reason)) {
                 return;
             }

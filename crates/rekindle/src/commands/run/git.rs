@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// The branch, or the commit of a detached head; nothing outside a repository.
+/// The branch, or the commit of a detached head; `None` outside a repository.
 pub(super) fn branch(root: &Path) -> Option<String> {
     let dot_git = root.ancestors().map(|dir| dir.join(".git")).find(|path| path.exists())?;
     let dir = if dot_git.is_file() {

@@ -1,5 +1,5 @@
-//! A run that was paused from a phone waits to be resumed from there: no coordinator, no agent, only a look for replies. Questions
-//! can be answered meanwhile; each order is put down as by the command line.
+//! A run that was paused from a phone waits to be resumed from there: no coordinator, no agent, only a poll for replies.
+//! Questions can be answered meanwhile; each order is recorded as if it came from the command line.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,10 +25,10 @@ use crate::exit_code::Exit;
 use crate::project::Project;
 use crate::ui;
 
-/// Between two looks for a signal, a reply or another coordinator.
+/// Pause between two checks for a signal, a reply or another coordinator.
 const LOOK_MS: u32 = 200;
 
-/// Waits for the word, then continues the run. A signal leaves it paused.
+/// Waits for `resume`, then continues the run. A signal leaves it paused.
 pub(super) fn wait_for_resume(alerts: &Channels, options: &RunOptions, context: &Context) -> Result<Exit> {
     let dir = StateDir::open(&context.project.state_dir)?;
     let failed = |error: std::io::Error| CliError::internal("cannot listen for signals").because(&error);
@@ -50,7 +50,7 @@ pub(super) fn wait_for_resume(alerts: &Channels, options: &RunOptions, context: 
             }
         }
         if line.resumed.load(Ordering::Relaxed) {
-            // Its message is left unread: the coordinator puts it down as taken.
+            // The message is left unread: the coordinator records it as taken.
             drop(phones);
             return continue_run(options, context);
         }
@@ -62,7 +62,7 @@ pub(super) fn wait_for_resume(alerts: &Channels, options: &RunOptions, context: 
     }
 }
 
-/// The state of a run that is paused; nothing once somebody has continued it.
+/// The state of a paused run; `None` once it has been continued.
 fn paused(dir: &StateDir) -> Option<State> {
     let (state, _) = SqliteReader::open(dir).ok().and_then(|reader| driver::load(&reader).ok())?;
     let paused = state.run.as_ref().is_some_and(|run| matches!(run.phase, RunPhase::Paused(_)));

@@ -1,4 +1,5 @@
-//! Everything that is known before a coordinator starts: the plan, the configuration, and what the state directory holds.
+//! Everything that is determined before a coordinator starts: the plan, the configuration, and the contents of the state
+//! directory.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -29,19 +30,19 @@ use crate::plan_file::PlanFile;
 use crate::ui;
 use crate::view::View;
 
-/// Looks at a coordinator that holds the lock and does not answer, before it is taken for one that lives.
+/// How often a coordinator that holds the lock and does not answer is called before it is assumed to be alive.
 const OWNER_LOOKS: u32 = 20;
 
-/// Between two of them: together they outlast the end of a killed process on a loaded machine.
+/// Pause between two calls: together they outlast the end of a killed process on a loaded machine.
 const OWNER_PAUSE_MS: u32 = 50;
 
-/// Looks at a state directory that is being cleaned: together ten minutes, enough to remove gigabytes.
+/// How often a state directory that is being cleaned is checked: ten minutes in total, enough to remove gigabytes.
 const CLEANING_LOOKS: u32 = 6_000;
 
-/// Between two of them.
+/// Pause between two checks.
 const CLEANING_PAUSE_MS: u32 = 100;
 
-/// How long it may take to say that it is there; a stopped one is not waited for long.
+/// How long a coordinator may take to answer a ping; a stopped one is not waited for long.
 const OWNER_PATIENCE: Duration = Duration::from_millis(200);
 
 pub(super) enum Prepared {
@@ -49,18 +50,18 @@ pub(super) enum Prepared {
     Attach,
     /// The run is finished; this is how it ended.
     Over(Exit),
-    /// The run was finished earlier, and its summary has been told.
+    /// The run was finished earlier, and its summary has been printed.
     Told(Exit),
     Coordinate(Box<Setup>),
     /// The state cannot be read before it is repaired, which the coordinator in the background does.
     RepairInBackground,
 }
 
-/// What is known of the run that a state directory holds.
+/// What is known about the run in a state directory.
 enum PlanMatch {
     /// The run, if there is one.
     Read(Option<Box<Run>>),
-    /// It could only be read by opening it: it was damaged and is held now.
+    /// It could only be read by opening it: it was damaged, and this process holds it now.
     Opened(Box<Opened>),
     Unreadable,
 }
@@ -82,7 +83,7 @@ impl PlanMatch {
     }
 }
 
-/// Looks at a plan's file and at the state, and decides what `run` does.
+/// Reads a plan's file and the state, and decides what `run` does.
 pub(super) fn for_plan(args: &RunArgs, context: &Context) -> Result<Prepared> {
     let file = PlanFile::read(&args.plan)?;
     let plan = file.plan()?;
@@ -119,7 +120,7 @@ pub(super) fn for_plan(args: &RunArgs, context: &Context) -> Result<Prepared> {
         }
         Some(run) if run.plan.name == plan.name && !args.again => {
             match known {
-                // A repaired one is taken over once more, finished or not: its coordinator reads lost lines again.
+                // A repaired run is coordinated once more, finished or not: its coordinator reads lost lines again.
                 PlanMatch::Opened(_) => None,
                 _ => return Ok(Prepared::Over(exit_of(run.phase))),
             }
@@ -134,7 +135,7 @@ pub(super) fn for_plan(args: &RunArgs, context: &Context) -> Result<Prepared> {
     Ok(Prepared::Coordinate(Box::new(Setup { opened: known.opened(), ..setup })))
 }
 
-/// A file that has changed since its run began is offered. Whether it was taken over.
+/// Offers to apply a file that has changed since its run started. Returns whether it was applied.
 fn offer(run: Option<&Run>, file: &PlanFile, plan: &Plan, context: &Context) -> Result<bool> {
     match run.filter(|run| run.plan.name == plan.name && run.plan.hash != plan.hash) {
         Some(_) => reload::offer(file, plan, context),
@@ -142,7 +143,7 @@ fn offer(run: Option<&Run>, file: &PlanFile, plan: &Plan, context: &Context) -> 
     }
 }
 
-/// Opens the state directory to be used, and says when it was elsewhere before.
+/// Opens the state directory for use, and says so if it was elsewhere before.
 fn open_dir(context: &Context) -> Result<StateDir> {
     let dir = StateDir::open_or_create(&context.project.state_dir)?;
     if let Standing::Moved { from } = dir.standing() {
@@ -151,7 +152,7 @@ fn open_dir(context: &Context) -> Result<StateDir> {
     Ok(dir)
 }
 
-/// A pinned plan that is not the plan of the file is never run without a word.
+/// Warns when the pinned plan differs from the plan in the file, so that it is never run silently.
 fn warn_of_other_plan(context: &Context, path: &Path, run: &Run) {
     let same = PlanFile::read(path).is_ok_and(|file| file.plan().is_ok_and(|plan| plan.hash == run.plan.hash));
     if !same {
@@ -164,7 +165,7 @@ fn warn_of_other_plan(context: &Context, path: &Path, run: &Run) {
     }
 }
 
-/// A finished run of this plan that another plan's run has followed: its summary is told here.
+/// Finds a finished run of this plan that was followed by another plan's run, and prints its summary.
 fn finished_earlier(context: &Context, newest: Option<&Run>, plan: &str) -> Result<Option<Exit>> {
     let Some(newest) = newest.filter(|run| run.plan.name != plan && matches!(run.phase, RunPhase::Finished(_))) else {
         return Ok(None);
@@ -181,9 +182,9 @@ fn finished_earlier(context: &Context, newest: Option<&Run>, plan: &str) -> Resu
     Ok(Some(exit))
 }
 
-/// Looks at the state alone: the run there continues, by its pinned plan.
+/// Reads only the state: its run continues with its pinned plan.
 pub(super) fn for_resume(options: &RunOptions, context: &Context) -> Result<Prepared> {
-    // Looked at before it is opened to be used: `resume` makes none.
+    // Checked before it is opened for use: `resume` does not create one.
     StateDir::open(&context.project.state_dir)?;
     let dir = open_dir(context)?;
     let known = read_run(&dir);
@@ -202,7 +203,7 @@ pub(super) fn for_resume(options: &RunOptions, context: &Context) -> Result<Prep
     refuse_other_branch(&run, git::branch(&context.project.root).as_deref())?;
     let path = PathBuf::from(&run.plan_path);
     warn_of_other_plan(context, &path, &run);
-    // What a reloaded plan sets counts from this start on.
+    // Settings of a reloaded plan count from this start on.
     let plan = Plan { settings: run.settings().clone(), ..run.plan.clone() };
     let config = configure(context, &path, &plan, options)?;
     commands::tell_new(context, &dir, &config, &path, &plan)?;
@@ -210,7 +211,7 @@ pub(super) fn for_resume(options: &RunOptions, context: &Context) -> Result<Prep
     Ok(Prepared::Coordinate(Box::new(Setup { opened: known.opened(), ..setup })))
 }
 
-/// How a run that stands like this ends `run`.
+/// The exit code of `run` for a run in this phase.
 pub(super) fn exit_of(phase: RunPhase) -> Exit {
     use rekindle_core::event::PauseReason;
     match phase {
@@ -238,23 +239,23 @@ fn configure(context: &Context, path: &Path, plan: &Plan, options: &RunOptions) 
     Ok(config)
 }
 
-/// The run that the state holds, as far as it can be read without touching it.
+/// The run in the state directory, as far as it can be read without changing anything.
 fn read_run(dir: &StateDir) -> PlanMatch {
-    // A database that is gone leaves its shadow log and its backups: then there is something to bring back.
+    // A missing database leaves its shadow log and its backups: then there is something to restore.
     if !dir.database().exists() && !dir.shadow().exists() && !dir.backups().exists() {
         return PlanMatch::Read(None);
     }
     let read = |reader: SqliteReader| match lag(dir, Some(&reader))? {
         None => driver::load(&reader),
-        // What it holds is not what happened: opening it brings that back.
+        // Its contents do not match what happened: opening it repairs that.
         Some(lag) => Err(store::Error::Corrupt(lag.to_string()).into()),
     };
     let state = SqliteReader::open(dir).map_err(Into::into).and_then(read);
     state.map_or(PlanMatch::Unreadable, |(state, _)| PlanMatch::Read(state.run.map(Box::new)))
 }
 
-/// Opens a state that cannot be read, which repairs it or says why not: what is done next depends on the run it holds. In
-/// the background that is left to the coordinator there, which must find the state free.
+/// Opens a state that cannot be read, which repairs it or says why not: the next step depends on the run it holds. In the
+/// background this is left to the coordinator there, which must find the state unlocked.
 fn repaired(known: PlanMatch, dir: &StateDir, plan_path: &Path, detach: bool) -> Result<Option<PlanMatch>> {
     match known {
         PlanMatch::Unreadable if detach => Ok(None),
@@ -266,7 +267,7 @@ fn repaired(known: PlanMatch, dir: &StateDir, plan_path: &Path, detach: bool) ->
     }
 }
 
-/// A living coordinator: of this plan, then its run is shown; of another, then it is in the way.
+/// Handles a live coordinator: if it runs this plan, its run is shown; if it runs another one, it is in the way.
 fn attach_to_owner(dir: &StateDir, known: Option<&Run>, plan: Option<&str>) -> Result<Option<Prepared>> {
     let Some(owner) = serving_owner(dir)? else { return Ok(None) };
     match (known, plan) {
@@ -279,8 +280,9 @@ fn attach_to_owner(dir: &StateDir, known: Option<&Run>, plan: Option<&str>) -> R
     }
 }
 
-/// The coordinator that holds the directory. One that was just killed holds it until its last descriptor is closed: it is asked,
-/// and looked at again, before it is believed. One that is starting or stopped does not answer either, and is believed then.
+/// The coordinator that holds the directory. One that was just killed holds it until its last descriptor is closed, so it is
+/// called repeatedly before it is believed. One that is starting or stopped does not answer either, and is believed in the
+/// end.
 fn serving_owner(dir: &StateDir) -> Result<Option<Option<Owner>>> {
     wait_for_cleaning(dir)?;
     let socket = ControlSocket::of_state_dir(dir.path());
@@ -294,7 +296,7 @@ fn serving_owner(dir: &StateDir) -> Result<Option<Option<Owner>>> {
     Ok(dir.owner()?)
 }
 
-/// Whoever cleans holds the directory as a coordinator does, and drives nothing: it is waited for.
+/// Waits for `rekindle clean`, which holds the directory as a coordinator does but drives nothing.
 fn wait_for_cleaning(dir: &StateDir) -> Result<()> {
     for _ in 0..CLEANING_LOOKS {
         match dir.owner()? {

@@ -1,4 +1,4 @@
-//! What `run` shows: a line for everything that matters, below them on a terminal a table that lives, and a summary.
+//! What `run` shows: a line for everything that matters, below them a live table on a terminal, and a summary.
 //!
 //! It reads the store like every other view and drives nothing.
 
@@ -35,7 +35,7 @@ use crate::view::View;
 
 pub(crate) use self::summary::{summary, summary_of};
 
-/// Between two looks at the store.
+/// Pause between two reads of the store.
 const LOOK_MS: u32 = 100;
 
 /// The event that calls for a person.
@@ -44,10 +44,10 @@ const ALERT: &str = "person_alerted";
 /// The event that ends a run.
 const END: &str = "run_finished";
 
-/// How long nothing may be printed where there is no table: a CI ends a job that is silent for longer.
+/// Longest time without output if there is no table: a CI ends a job that is silent for longer.
 const SILENCE_MS: u64 = 5 * 60 * 1000;
 
-/// Agents that a sign of life names.
+/// How many agents the line that shows a live run names.
 const NAMED_AT_WORK: usize = 4;
 
 /// How often a table is drawn without news: it counts seconds.
@@ -67,10 +67,10 @@ pub(crate) enum Progress {
     None,
 }
 
-/// What stands below a line of progress begins under its time.
+/// Indentation of text below a line of progress: it starts under the line's time.
 const BELOW: &str = "             ";
 
-/// Shows a run as it goes, on a thread of its own.
+/// Shows a run as it progresses, on its own thread.
 pub(crate) struct Watcher {
     thread: JoinHandle<()>,
     over: Arc<AtomicBool>,
@@ -78,7 +78,7 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
-    /// Begins to show the run of a project. It stops showing, not running, when the terminal hangs up.
+    /// Starts to show the run of a project. When the terminal hangs up, only the display stops, not the run.
     pub(crate) fn start(
         context: &Context,
         progress: Progress,
@@ -92,7 +92,7 @@ impl Watcher {
         let watch = move || {
             let mut screen = Screen::new(ui, &project, progress, alerts);
             loop {
-                // Asked before the look: everything that was written before the end is then shown.
+                // Read before the store is: everything that was written before the end is then shown.
                 let last = over_there.load(Ordering::Acquire);
                 if hung_up.load(Ordering::Relaxed) || screen.look(last).is_err() || last {
                     break;
@@ -108,7 +108,7 @@ impl Watcher {
         Ok(Self { thread, over, seen_end })
     }
 
-    /// Lets the view show the end, but waits for a blocked terminal only so long.
+    /// Lets the view show the end, but waits for a blocked terminal only for a limited time.
     pub(crate) fn finish(self, patience_ms: u32, look_ms: u32) {
         self.over.store(true, Ordering::Release);
         for _ in 0..patience_ms / look_ms {
@@ -122,7 +122,7 @@ impl Watcher {
     }
 }
 
-/// Shows a run that others coordinate until nobody is at it any more, and says how it stands then.
+/// Shows a run that another process coordinates until no coordinator is left, and returns the run's state then.
 pub(crate) fn until_quiet(context: &Context, progress: Progress) -> Result<String> {
     let mut screen = Screen::new(context.ui, &context.project, progress, Channels::default());
     loop {
@@ -141,9 +141,9 @@ struct Screen {
     progress: Progress,
     reader: RunReader,
     seen: Option<u64>,
-    /// The resume that was told of: once for each wait, a terminal counts it down besides.
+    /// The resume time that was last announced: once per wait; a terminal counts it down as well.
     told_wait: Option<Time>,
-    /// Whether the zone of the times was named: once is enough.
+    /// Whether the time zone was named: once is enough.
     told_zone: bool,
     ends: Ends,
     /// When something was last printed or drawn.
@@ -159,11 +159,11 @@ impl Screen {
         Self { ui, progress, reader, seen: None, told_wait: None, told_zone: false, ends, spoke, live, alerts }
     }
 
-    /// Shows what is new. A coordinator that has just begun may have no run yet.
+    /// Shows what is new. A coordinator that has just started may have no run yet.
     fn look(&mut self, last: bool) -> Result<()> {
         let now = clock::wall();
         let Some(newest) = self.reader.view()?.map(View::last_event).transpose()? else { return Ok(()) };
-        // Ten looks a second at ten thousand tasks would keep a processor busy: without news, rows are not read again.
+        // Reading ten thousand tasks ten times a second would keep a processor busy: without news, rows are not read again.
         if self.seen == Some(newest) && !last && now.since_ms(self.spoke) < self.patience_ms() {
             self.complaints().iter().for_each(|line| self.ui.say(line));
             return Ok(());
@@ -200,7 +200,7 @@ impl Screen {
         Ok(())
     }
 
-    /// How long nothing has to be looked at when there is no news.
+    /// How long nothing has to be read when there is no news.
     fn patience_ms(&self) -> u64 {
         match (self.live.is_on(), self.progress) {
             (true, _) => REDRAW_MS,
@@ -209,12 +209,12 @@ impl Screen {
         }
     }
 
-    /// Events that were not looked at yet.
+    /// Events that were not seen yet.
     fn fresh(&mut self) -> Result<Vec<StoredEvent>> {
         let (seen, first_look) = (self.seen.unwrap_or(0), self.seen.is_none());
         let Some(run) = self.reader.view()?.map(View::run).transpose()?.flatten() else { return Ok(Vec::new()) };
-        // A view that attaches late begins with the newest coordinator, not with the whole history; but a hold on starts that a look
-        // at the machine began a moment before is news.
+        // A view that attaches late starts with the newest coordinator, not with the whole history; but a hold on starts
+        // that a check of the machine began a moment before is news.
         let (mut fresh, mut held): (Vec<StoredEvent>, Option<u64>) = (Vec::new(), None);
         let seen = run.events(seen, |event| {
             match event.kind.as_str() {
@@ -230,7 +230,7 @@ impl Screen {
         Ok(fresh)
     }
 
-    /// A line that says that the run continues, for whoever would take silence for its end.
+    /// A line that says that the run continues, so that silence is not taken for its end.
     fn sign_of_life(&self, picture: &Picture) -> String {
         let text = at_work(picture);
         let told = Told { verb: "RUNNING", tone: Tone::Dim, text };
@@ -241,7 +241,7 @@ impl Screen {
         self.line_with(picture, told, "", time, task)
     }
 
-    /// A line with what follows, which is cut last.
+    /// A line with a tail, which is truncated last.
     fn line_with(&self, picture: &Picture, told: &Told, tail: &str, time: Time, task: &str) -> String {
         let counts = picture.counts();
         let (elapsed_ms, progress) = (time.since_ms(picture.run.started_at), (counts.complete, counts.all));
@@ -267,7 +267,7 @@ impl Screen {
             }
             let before = place.checked_sub(1).and_then(|place| fresh.get(place));
             if let Some(block) = story::body(event).and_then(|body| blocks::block(&body, names)) {
-                // Who paused it, and what a second Ctrl-C does, stands only in the line.
+                // Only the line says who paused it and what a second Ctrl-C does.
                 if event.kind == "session_pause" {
                     shown.push(line(&story::tell(event), Time(event.time_ms), ""));
                 }
@@ -310,7 +310,7 @@ impl Screen {
         let mut lines = vec![line];
         let output: Vec<&str> = output_of(picture, end.attempt);
         let own_words = end.last_words.as_ref().map(|words| format!("\"{words}\""));
-        // An agent that prints plain text has its last words in its output.
+        // If an agent prints plain text, its last words are in its output already.
         let printed = output.join(" ");
         let words = own_words.as_deref().or(inner_words).filter(|words| !printed.contains(words.trim_matches('"')));
         lines.extend(words.map(words_line));
@@ -318,7 +318,7 @@ impl Screen {
         lines
     }
 
-    /// Channels that do not reach anybody, told once each.
+    /// Channels that reach nobody, each reported once.
     fn complaints(&self) -> Vec<String> {
         self.alerts.complaints.take().iter().map(|text| format!("{BELOW}{}", one_line(text))).collect()
     }
@@ -378,7 +378,7 @@ fn at_work(picture: &Picture) -> String {
     format!("{work}{asks}{}", wait.unwrap_or_default())
 }
 
-/// What a person can do about an alert, a line each and never cut: they are to be typed.
+/// What a person can do about an alert, one line each and never truncated, because they are to be typed.
 fn choices(event: &StoredEvent) -> Vec<String> {
     if event.kind != ALERT {
         return Vec::new();
@@ -387,7 +387,7 @@ fn choices(event: &StoredEvent) -> Vec<String> {
     choices.iter().map(|choice| format!("{BELOW}{}", one_line(choice))).collect()
 }
 
-/// Whether an alert says once more what the line before it has just said.
+/// Whether an alert repeats what the line before it has just said.
 fn repeats(before: Option<&StoredEvent>, event: &StoredEvent) -> bool {
     let said = |before: &StoredEvent| {
         before.task == event.task
@@ -412,7 +412,7 @@ fn by_person(fact: &PersonEvent) -> bool {
     )
 }
 
-/// The same for what the machine, the allowance and budgets say.
+/// The same for events of the machine, the allowance and budgets.
 fn of_machine(fact: &MachineEvent) -> bool {
     use MachineEvent as M;
     match fact {

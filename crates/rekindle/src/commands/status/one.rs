@@ -1,4 +1,4 @@
-//! `rekindle status T3`: one task, its attempts a line each, and what an agent that failed left in its output.
+//! `rekindle status T3`: one task, its attempts one line each, and the last output of an agent that failed.
 
 use rekindle_core::ids::TaskId;
 use rekindle_core::last_words;
@@ -52,7 +52,7 @@ pub(super) fn show(picture: &Picture, id: &TaskId, context: &Context) -> Result<
     Ok(())
 }
 
-/// How an attempt ended, or stands.
+/// How an attempt ended, or its state.
 fn end(attempt: &AttemptRow) -> String {
     let cause = attempt.cause.as_deref().filter(|_| attempt.ended_at.is_some());
     let word = cause.unwrap_or(&attempt.state).replace('_', " ");

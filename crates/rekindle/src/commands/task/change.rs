@@ -113,7 +113,7 @@ pub(super) fn edit(args: &EditArgs, context: &Context) -> Result<Exit> {
     context.order(&Order::Edit { task: task.clone(), edit: Box::new(edit) }, &format!("task {task} is changed"))
 }
 
-/// Values that replace all; an empty one alone means none.
+/// Values that replace all earlier ones; a single empty value means none.
 fn given(values: &[String]) -> Option<Vec<String>> {
     let filled: Vec<String> = values.iter().filter(|value| !value.trim().is_empty()).cloned().collect();
     (!values.is_empty()).then_some(filled)

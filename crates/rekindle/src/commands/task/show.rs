@@ -170,7 +170,7 @@ fn told_words(told: &ToldRow) -> String {
     format!("message {}: {text} ({})", told.number, told.standing())
 }
 
-/// The stage where an open task stands; an ended one stands nowhere.
+/// The stage that an open task is in; none for an ended one.
 fn stage(task: &TaskRow) -> &'static str {
     match (task.ended_at, task.stage) {
         (Some(_), _) => "",

@@ -1,4 +1,5 @@
-//! One line for each attempt in `why`: who, how it was started and how it ended, instead of a line for every step of its process.
+//! One line for each attempt in `why`: which agent, how it was started and how it ended, instead of a line for every step of
+//! its process.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use rekindle_core::time::Time;
 use crate::story::chapters::Chapter;
 use crate::ui::elapsed;
 
-/// What became of attempts.
+/// How attempts ended.
 #[derive(Default)]
 pub(super) struct Ends {
     ends: BTreeMap<AttemptId, End>,
@@ -25,7 +26,7 @@ struct End {
 }
 
 impl Ends {
-    /// Looks for the ends of all attempts.
+    /// Finds the ends of all attempts.
     pub(super) fn of(chapters: &[Chapter]) -> Self {
         let mut found = Self::default();
         for chapter in chapters {
@@ -47,7 +48,7 @@ impl Ends {
         found
     }
 
-    /// How an attempt that began at a moment ended, in words.
+    /// How an attempt that started at `began` ended, in words.
     pub(super) fn told(&self, attempt: AttemptId, began: Time) -> String {
         let Some(end) = self.ends.get(&attempt) else { return "running".to_owned() };
         let Some(at) = end.at else { return "running".to_owned() };
@@ -62,7 +63,7 @@ impl Ends {
     }
 }
 
-/// Whether a step of an attempt's process is told by its one line.
+/// Whether a step of an attempt's process is covered by the attempt's one line.
 pub(super) fn is_folded(body: &Body) -> bool {
     matches!(
         body,

@@ -1,5 +1,5 @@
-//! Where the boxes and lines of a graph are, in pixels: layers from left to right with room between waves, and in each layer
-//! everything as near to its neighbours as the others let it, so that most lines are straight.
+//! The positions of a graph's boxes and lines, in pixels: layers from left to right with space between waves, and in each
+//! layer everything as near to its neighbours as the others allow, so that most lines are straight.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,10 +13,10 @@ const BETWEEN: f64 = 52.0;
 /// Room between two boxes of a layer.
 const APART: f64 = 14.0;
 
-/// Room between a line and what is beside it.
+/// Space between a line and its neighbours.
 const BESIDE: f64 = 12.0;
 
-/// Room around everything.
+/// Margin around everything.
 const EDGE: f64 = 12.0;
 
 /// What the frame of a wave adds on its left and right.
@@ -36,7 +36,7 @@ pub(super) struct Band {
     pub wide: f64,
 }
 
-/// Where everything is.
+/// The positions of everything.
 pub(super) struct Places {
     pub width: f64,
     pub height: f64,
@@ -97,7 +97,7 @@ fn high(place: Place) -> f64 {
     }
 }
 
-/// How far apart the middles of two neighbours are at least.
+/// The smallest distance between the middles of two neighbours.
 fn apart(one: Place, other: Place) -> f64 {
     let gap = match (one, other) {
         (Place::Task(_), Place::Task(_)) => APART,
@@ -106,7 +106,7 @@ fn apart(one: Place, other: Place) -> f64 {
     high(one) / 2.0 + gap + high(other) / 2.0
 }
 
-/// The middle of every place in every layer, somewhere around nought.
+/// The middle of every place in every layer, somewhere around zero.
 fn pulled(graph: &Graph) -> Vec<Vec<(Place, f64)>> {
     let mut rows: Vec<Vec<(Place, f64)>> = graph
         .layers
@@ -132,7 +132,7 @@ fn pulled(graph: &Graph) -> Vec<Vec<(Place, f64)>> {
     rows
 }
 
-/// The mean height of what a place is joined with.
+/// The mean height of the places that a place is connected with.
 fn mean(steps: &BTreeSet<(Place, Place)>, place: Place, forward: bool, known: &BTreeMap<Place, f64>) -> Option<f64> {
     let others = steps.iter().filter_map(|(before, after)| match forward {
         true if *after == place => known.get(before),
@@ -143,11 +143,11 @@ fn mean(steps: &BTreeSet<(Place, Place)>, place: Place, forward: bool, known: &B
     (many > 0).then(|| sum / as_float(many))
 }
 
-/// Heights as near to the wanted ones as the order and the room between them let them be (least squares).
+/// Heights as near to the wanted ones as their order and spacing allow (least squares).
 fn fitted(wanted: &[(Place, f64)]) -> Vec<(Place, f64)> {
     let mut offset = 0.0;
     let mut offsets = Vec::new();
-    // Blocks that move as one: the sum of what their members want, and how many those are.
+    // Blocks that move together: the sum of the members' wanted heights, and the number of members.
     let mut blocks: Vec<(f64, usize)> = Vec::new();
     let middle = |block: &(f64, usize)| block.0 / as_float(block.1);
     for (at, (place, y)) in wanted.iter().enumerate() {

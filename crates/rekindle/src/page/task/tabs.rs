@@ -1,4 +1,4 @@
-//! What stands behind the tabs of a task's page: its story, checks, diff, brief and log.
+//! The contents of the tabs of a task's page: its story, checks, diff, brief and log.
 
 use std::io::Read;
 
@@ -17,7 +17,7 @@ use crate::picture::diff::{self, FileDiff, LineKind};
 use crate::story::{self, chapters};
 use crate::ui::{Tone, elapsed, one_line};
 
-/// Most of a brief that is shown.
+/// How much of a brief is shown.
 const BRIEF_MAX_BYTES: u64 = 256 * 1024;
 
 /// Chapters that are shown, newest last: the events' page has all.
@@ -53,7 +53,7 @@ pub(super) fn why(visit: &Visit<'_>, task: &TaskRow) -> Result<Markup> {
     })
 }
 
-/// What the checks saw, and what reviewers said.
+/// The results of the checks, and what reviewers said.
 pub(super) fn checks(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Result<Markup> {
     let task = visit.read(|run| Ok(run.with_outputs(task.clone())))?;
     Ok(html! {
@@ -168,7 +168,7 @@ fn file_of(at: usize, file: &FileDiff, many: usize) -> Markup {
     }
 }
 
-/// What the newest attempt was told.
+/// The brief of the newest attempt.
 pub(super) fn brief(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Markup {
     let briefs = picture.attempts_of(&task.id).rev().filter_map(|attempt| {
         let bundle = visit.site.project.state_dir.join("attempts").join(format!("{:08}", attempt.attempt.0));

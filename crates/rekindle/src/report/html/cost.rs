@@ -1,5 +1,5 @@
-//! What the run used, by agent and by task. Tokens and dollars are the agents' own words; where a program does not say, nothing
-//! is guessed.
+//! What the run used, by agent and by task. Tokens and dollars are the agents' own figures; if a program reports none,
+//! nothing is guessed.
 
 use std::collections::BTreeMap;
 

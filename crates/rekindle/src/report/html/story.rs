@@ -1,4 +1,4 @@
-//! One task's story in the report: how it stands, its attempts, what its checks and reviewers said, and every decision.
+//! One task's story in the report: its state, its attempts, what its checks and reviewers said, and every decision.
 
 use maud::{Markup, html};
 use rekindle_core::last_words;
@@ -55,7 +55,7 @@ pub(super) fn section(task: &TaskReport, picture: &Picture, newest: &Newest) -> 
     }
 }
 
-/// The story of a task for which there is no room.
+/// The placeholder for the story of a task for which there is no room.
 pub(super) fn without(task: &TaskReport) -> Markup {
     let row = &task.row;
     html! {
@@ -158,7 +158,7 @@ fn checks(row: &TaskRow) -> Markup {
     }
 }
 
-/// A check with its output; what a passing one printed is folded away.
+/// A check with its output; the output of a passing one is collapsed.
 fn shown(check: &CheckResult) -> Markup {
     let how = check.outcome();
     let symbol = if check.passed { "✔" } else { "✖" };

@@ -1,4 +1,4 @@
-//! What was seen of an attempt up to its end: the facts that the choice after it rests on.
+//! What was seen of an attempt up to its end: the facts that the next decision is based on.
 
 use rekindle_core::cause::Cause;
 use rekindle_core::duration;
@@ -7,14 +7,14 @@ use rekindle_core::time::Time;
 
 use crate::story::{self, session};
 
-/// Facts of the attempt at hand, each kind once: the newest counts.
+/// Facts about the current attempt, one of each kind: the newest counts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Trail {
     facts: Vec<(Fact, String)>,
     cause: Option<&'static str>,
 }
 
-/// What a fact is about, in the order in which facts are told.
+/// What a fact is about, in the order in which facts are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fact {
     Exit,
@@ -30,7 +30,7 @@ enum Fact {
 }
 
 impl Trail {
-    /// Takes in what happened at a moment.
+    /// Adds what happened at `now`.
     pub(super) fn add(&mut self, body: &Body, now: Time) {
         if let Body::Attempt(AttemptEvent::AttemptEnded { cause, .. }) = body {
             self.cause = Some(cause.name());
@@ -44,7 +44,7 @@ impl Trail {
         self.facts.sort_by_key(|(fact, _)| *fact);
     }
 
-    /// All of it in words.
+    /// All facts in words.
     pub(super) fn lines(&self) -> Vec<String> {
         self.facts.iter().map(|(_, text)| text.clone()).collect()
     }

@@ -1,4 +1,4 @@
-//! The lines above and below: how the run stands, what became of the last thing done, and the keys that matter now.
+//! The lines above and below: the state of the run, the outcome of the last action, and the keys that matter now.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -19,10 +19,10 @@ use crate::picture::standing::{self, Urgency};
 use crate::story::person::order_words;
 use crate::ui::{Tone, dollars, elapsed, graphemes, one_line, short_count};
 
-/// Most keys in the footer: more are read by nobody.
+/// Most keys in the footer: nobody reads more.
 const KEYS_MAX: usize = 8;
 
-/// A piece of a line, and how much it matters: what matters least goes first where room is short.
+/// A part of a line, and its weight: the lightest is left out first if there is not enough room.
 struct Piece {
     weight: u8,
     text: String,
@@ -120,13 +120,13 @@ fn counts(app: &App, picture: &Picture) -> Vec<Piece> {
     ]
 }
 
-/// Ten cells that fill up.
+/// A bar of ten cells.
 fn bar(counts: Counts) -> String {
     let full = counts.filled(10);
     format!("{}{}", "█".repeat(full), "░".repeat(10 - full))
 }
 
-/// What became of the last thing done, and the keys.
+/// The outcome of the last action, and the keys.
 pub(super) fn footer(app: &App, frame: &mut Frame<'_>, areas: &Areas) {
     let news = news(app);
     let room = usize::from(areas.message.width).saturating_sub(1);
@@ -149,7 +149,7 @@ fn cut_line(line: Line<'static>, room: usize) -> Line<'static> {
     }
 }
 
-/// A filter being typed, trouble, or a message: the most pressing of them.
+/// A filter being typed, an error, or a message: the most urgent of them.
 fn news(app: &App) -> Option<Line<'static>> {
     let tone = |tone| app.theme.tone(tone);
     if let Some(typing) = &app.typing {
@@ -166,7 +166,7 @@ fn news(app: &App) -> Option<Line<'static>> {
         ];
         return Some(Line::from(spans));
     }
-    // A warning about the key just pressed comes first, the good news that it was taken does not.
+    // A warning about the key just pressed comes first; the good news that it was accepted does not.
     let warned = app.message.as_ref().is_some_and(|(kind, _)| *kind != Tone::Good);
     let placed = app.picture.as_ref().and_then(|picture| picture.run.placed.last());
     if let Some(placed) = placed.filter(|_| !warned) {
@@ -189,7 +189,7 @@ fn news(app: &App) -> Option<Line<'static>> {
     None
 }
 
-/// How the chosen row stands, in full: beside others it may have been cut.
+/// The state of the chosen row, in full: it may be truncated in the tree.
 fn chosen(app: &App) -> Option<Line<'static>> {
     let row = app.tree.chosen()?;
     let picture = app.picture.as_ref()?;

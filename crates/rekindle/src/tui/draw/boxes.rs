@@ -1,4 +1,4 @@
-//! What lies over the screen.
+//! The popups over the screen.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -19,10 +19,10 @@ use super::frame_of;
 use crate::acts::Act;
 use crate::ui::{Tone, graphemes};
 
-/// Width of what can be copied, before its text.
+/// Width of the label before a text that can be copied.
 const WHAT_WIDTH: usize = 10;
 
-/// Rows for how much was found of each agent.
+/// Rows for the number of hits of each agent.
 const AGENTS_ROWS: usize = 3;
 
 /// A box: its title, its lines, and the line that must be seen.
@@ -33,7 +33,7 @@ struct Boxed {
     wide: u16,
 }
 
-/// Draws what lies over the screen.
+/// Draws the popup over the screen.
 pub(super) fn draw(app: &App, frame: &mut Frame<'_>) {
     let Some(popup) = &app.popup else { return };
     let screen = frame.area();
@@ -81,7 +81,7 @@ fn confirmation(app: &App, confirm: &Confirm, room: usize) -> Boxed {
     Boxed { title: format!("{verb}?"), lines, at, wide: WIDE }
 }
 
-/// A line with a cursor in it, the end of what is before the cursor always to be seen.
+/// A line with a cursor in it; the end of the text before the cursor is always visible.
 fn typed(app: &App, line: &LineEdit, room: usize, active: bool) -> Line<'static> {
     let (before, after) = line.halves();
     let mut shown = before;

@@ -54,7 +54,7 @@ fn title(app: &App) -> String {
     title
 }
 
-/// Where one is in it.
+/// The position in it.
 fn place(app: &App, width: usize) -> String {
     if app.tab != Tab::Log {
         let rows = app.pane.rows(width.max(1), app.log.wrap, app.log.times).len();
@@ -146,7 +146,7 @@ fn log_row(app: &App, line: &LogLine, text: String) -> Line<'static> {
     lit(app, text, base, &app.log.words)
 }
 
-/// A text with what was searched for lit up.
+/// A text with the search hits highlighted.
 fn lit(app: &App, text: String, base: Style, words: &str) -> Line<'static> {
     let mut spans = Vec::new();
     let mut from = 0;

@@ -1,4 +1,4 @@
-//! The tree's rows: what each shows at a width. Columns go by what matters least.
+//! The tree's rows: what each shows at a width. The least important columns are left out first.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -12,7 +12,7 @@ use super::super::wide;
 use super::{frame_of, has_keys, put};
 use crate::ui::{Tone, dollars, elapsed, one_line, short_count};
 
-/// Least width that names keep, unless that is more than half: columns that would leave less go.
+/// Smallest width for names, unless that is more than half: columns that would leave less are left out.
 const LABEL_MIN: usize = 24;
 /// From this width on the context is drawn as a bar too.
 const GAUGE_FROM: usize = 76;
@@ -32,7 +32,7 @@ enum Column {
 }
 
 impl Column {
-    /// From the one that matters most.
+    /// The most important first.
     const BY_WEIGHT: [Self; 5] = [Self::Word, Self::Time, Self::Context, Self::Cost, Self::Tokens];
     /// From left to right.
     const IN_ORDER: [Self; 5] = [Self::Word, Self::Context, Self::Tokens, Self::Cost, Self::Time];
@@ -98,7 +98,7 @@ pub(super) fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
     }
 }
 
-/// A question, a failure and a call are sentences: they have the whole width.
+/// Whether a row has columns: questions, failures and calls are sentences and take the whole width.
 fn has_columns(row: &Row) -> bool {
     !matches!(row.node, Node::Need(..) | Node::Call(..))
 }
@@ -144,7 +144,7 @@ fn row_line(theme: Theme, row: &Row, columns: &[(Column, usize)], width: usize) 
     Line::from(spans)
 }
 
-/// How full a context is: a number, and where there is room a bar.
+/// How full a context is: a number, and a bar if there is room.
 fn gauge(percent: u8, width: usize) -> String {
     if width < GAUGE_FROM {
         return format!("{percent}%");

@@ -1,4 +1,4 @@
-//! Which items of lists and rows of tables are tasks, and which items hold others.
+//! Which items of lists and rows of tables are tasks, and which items contain others.
 
 use super::{
     super::{
@@ -43,7 +43,7 @@ impl Chooser<'_, '_> {
         }
         let wanted = place.lists || lead == Topic::Tasks;
         let reached = ordered && self.reach >= Reach::Ordered || self.reach >= Reach::Bullets;
-        // Where headings are the tasks, a list elsewhere is none, unless it is said to be.
+        // If headings are the tasks, a list elsewhere is not, unless the document says so.
         if self.headings_are_tasks && !place.lists && lead != Topic::Tasks {
             return self.pass_over(list, "a list".to_owned());
         }
@@ -70,7 +70,7 @@ impl Chooser<'_, '_> {
         }
     }
 
-    /// Whether items with boxes only name what the items in them do: `Contacts` over `Merge duplicate contacts by address`.
+    /// Whether items with boxes only name what their inner items do: `Contacts` over `Merge duplicate contacts by address`.
     fn only_names(&self, items: &[usize]) -> bool {
         let words = |item: &usize| self.marks[*item].title.split_whitespace().count();
         let inner = |item: &usize| -> Vec<usize> {
@@ -89,7 +89,7 @@ impl Chooser<'_, '_> {
         let mark = &self.marks[item];
         let node = self.tree.node(item);
         let Kind::Item { number, ticked } = node.kind else { return };
-        // `[ ]*` is no box to Markdown, and one to those who write it.
+        // `[ ]*` is not a box in Markdown, but it is to its authors.
         let boxed = ticked.is_some() || node.text.starts_with("[ ]");
         let lists: Vec<usize> =
             self.tree.children(item).filter(|child| matches!(self.tree.node(*child).kind, Kind::List { .. })).collect();
@@ -103,7 +103,7 @@ impl Chooser<'_, '_> {
             matches!(self.marks[*inner].rank, Some(Rank::Task | Rank::Id)) && mark.rank != Some(Rank::Task)
         });
         let holds = mark.rank == Some(Rank::Group) && !inner.is_empty() || !boxed && inner_boxed || inner_marked;
-        // What numbered items say about themselves is not said about the item they stand in.
+        // What numbered items say about themselves does not apply to the item that contains them.
         let numbered = inner.iter().any(extends) || kinship.names;
         if numbered || holds && !fields::has_any(self.tree, item) {
             let found = self.out.tasks.len();

@@ -1,4 +1,4 @@
-//! What is seen of a heading before it is decided what it is: its topic, its marks, what stands below and beside it.
+//! What is known about a heading before its kind is decided: its topic, its marks, what is below and beside it.
 
 use super::{
     super::{
@@ -11,7 +11,7 @@ use super::{
 };
 
 impl Chooser<'_, '_> {
-    /// What the line before a list says that it is.
+    /// What the line before a list says about it.
     pub(super) fn lead(&self, blocks: &[usize], at: usize) -> Topic {
         let Some(before) = at.checked_sub(1).map(|before| self.tree.node(blocks[before])) else {
             return Topic::Open;
@@ -42,7 +42,7 @@ impl Chooser<'_, '_> {
         is_story(heading) && (1..self.tree.nodes.len()).any(|index| other(&index))
     }
 
-    /// What a heading is about. Where tasks are expected, or counted, only by all of its words.
+    /// What a heading is about. Where tasks are expected, or numbered, all of its words must match.
     pub(super) fn topic(&self, heading: usize, expected: bool) -> Topic {
         let mark = &self.marks[heading];
         let strict = expected || mark.rank.is_some();
@@ -58,7 +58,7 @@ impl Chooser<'_, '_> {
             {
                 Topic::Open
             }
-            // `3. Testing` is a section; `3. Acceptance criteria` speaks of others.
+            // `3. Testing` is a section; `3. Acceptance criteria` is about others.
             (Some(Rank::Number), Topic::About(_)) if !mark.title.trim().contains(' ') => Topic::Open,
             (Some(Rank::Number), topic) => topic,
             (Some(_), _) => Topic::Open,
@@ -101,7 +101,7 @@ impl Chooser<'_, '_> {
         self.headings_below(heading).iter().any(named)
     }
 
-    /// The headings of some blocks that bear no mark and are about nothing else.
+    /// The headings among some blocks that have no mark and are not about anything else.
     pub(super) fn plain_headings<'s>(&'s self, beside: &'s [usize]) -> impl Iterator<Item = usize> + 's {
         let plain =
             beside.iter().copied().filter(|other| self.tree.is_heading(*other) && self.marks[*other].rank.is_none());
@@ -119,7 +119,7 @@ impl Chooser<'_, '_> {
         orders > 0 && orders * 2 >= self.plain_headings(beside).count()
     }
 
-    /// Whether headings without marks hold tasks: all of them have nothing but lists below, and none says what to do.
+    /// Whether headings without marks contain tasks: all of them have only lists below, and none says what to do.
     pub(super) fn are_groups(&self, beside: &[usize]) -> bool {
         let holds = |other: usize| self.only_lists(other) && !words::is_order(&self.marks[other].title);
         self.plain_headings(beside).all(holds)
@@ -133,7 +133,7 @@ impl Chooser<'_, '_> {
             && !fields::has_any(self.tree, heading)
     }
 
-    /// Whether a list with boxes stands directly below a heading.
+    /// Whether a list with boxes is directly below a heading.
     pub(super) fn has_boxes(&self, heading: usize) -> bool {
         let children: Vec<usize> = self.tree.children(heading).collect();
         children.iter().enumerate().any(|(at, child)| {
@@ -168,7 +168,7 @@ impl Chooser<'_, '_> {
         found
     }
 
-    /// Whether a marked heading holds tasks instead of being one.
+    /// Whether a marked heading contains tasks instead of being one.
     pub(super) fn is_group(&self, heading: usize, rank: Rank) -> bool {
         if !self.marked_below(heading).is_empty() {
             return true;

@@ -1,10 +1,11 @@
-//! What stands where the person's words stand: those, or one of the program's own notices in the person's name.
+//! The text in the place of the person's prompt: the person's words, or one of the program's own notices in the person's
+//! name.
 
 use rekindle_core::guard::fact::{self, Fact, Outcome};
 
 use super::super::super::hook_events;
 
-/// How texts begin that the program puts into the person's mouth.
+/// Prefixes of texts that the program writes in the person's name.
 const OWN: [&str; 16] = [
     "<system-reminder>",
     "<local-command-stdout>",
@@ -39,7 +40,7 @@ pub fn facts(text: &str) -> Vec<Fact> {
     typed.map(|text| Fact::Prompt { text: fact::text(&text) }).into_iter().collect()
 }
 
-/// Whether a text tells of the end of something in the background: of which call, and whether it failed.
+/// Whether a text reports the end of a background call: which call, and whether it failed.
 pub fn background(text: &str) -> Option<(String, Option<String>)> {
     let text = text.trim().strip_prefix("<task-notification>")?;
     let call = between(text, "tool-use-id")?.to_owned();
@@ -48,7 +49,7 @@ pub fn background(text: &str) -> Option<(String, Option<String>)> {
     Some((call, failure))
 }
 
-/// A helper that ran in the background has ended. Commands in the background are told in the same way, without a result.
+/// A helper that ran in the background has ended. Background commands are reported in the same way, without a result.
 fn notice(text: &str) -> Option<Fact> {
     let summary = between(text, "summary").unwrap_or_default();
     let result = between(text, "result");
@@ -68,7 +69,7 @@ fn notice(text: &str) -> Option<Fact> {
     })
 }
 
-/// A teammate's words; its own notices about itself are JSON and state nothing.
+/// A teammate's words; the notices it sends about itself are JSON and state nothing.
 fn teammate(text: &str) -> Vec<Fact> {
     let who = text.split_once("teammate_id=\"").and_then(|(_, rest)| rest.split_once('"')).map(|(id, _)| id);
     let words = text.split_once('>').map_or("", |(_, rest)| rest);

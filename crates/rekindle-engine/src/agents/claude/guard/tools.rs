@@ -1,4 +1,4 @@
-//! What the use of a tool means: the same for a hook and for the transcript.
+//! What a tool use means: the same for a hook and for the transcript.
 
 use rekindle_core::guard::fact::{self, Fact, Outcome, Todo};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::super::super::fields;
 use super::super::super::hook_events::{self, CallStage, DESCRIPTION_MAX_BYTES, Use};
 
-/// How much of what was given to a foreign tool is shown: enough to know which thing it was done to.
+/// How much of a foreign tool's input is shown: enough to know what the tool was used on.
 const FOREIGN_INPUT_MAX_BYTES: usize = 300;
 
 pub fn facts(used: &Use<'_>) -> Vec<Fact> {
@@ -33,7 +33,7 @@ pub fn ends_batch(tool: &str) -> bool {
     matches!(tool, "Agent" | "Task" | "ExitPlanMode" | "AskUserQuestion")
 }
 
-/// A task as the program describes it, on disk or in a list.
+/// A task in the program's own format, on disk or in a list.
 pub fn task(task: &Value) -> Option<Fact> {
     if task.get("metadata").is_some_and(|about| about.get("_internal").is_some()) {
         return None;
@@ -87,12 +87,13 @@ fn kind(used: &Use<'_>) -> String {
     fact::text(used.given("subagent_type").unwrap_or("general-purpose"))
 }
 
-/// A helper's answer as the model sees it ends with the program's own lines about the helper.
+/// Removes the program's own lines about the helper from the end of a helper's answer as the model sees it.
 fn without_own_notes(words: &str) -> &str {
     words.rsplit_once("\nagentId: ").map_or(words, |(before, _)| before)
 }
 
-/// A helper that is written to continues. A bare name is not its id, and one that is not known cannot be told.
+/// A helper that receives a message continues. A bare name is not a helper's id, and the helper behind an unknown name
+/// cannot be determined.
 fn message(used: &Use<'_>) -> Option<Fact> {
     let CallStage::Answered(answer) = used.stage else {
         return None;
@@ -151,7 +152,7 @@ fn command(used: &Use<'_>) -> Option<Fact> {
     }
 }
 
-/// Tools of others may change the world as a command does.
+/// Third-party tools may change the world as a command does.
 fn foreign(used: &Use<'_>) -> Option<Fact> {
     let input = if used.input.is_null() { String::new() } else { used.input.to_string() };
     let line = format!("{} {}", used.tool, fact::bounded(&input, FOREIGN_INPUT_MAX_BYTES));
@@ -180,7 +181,7 @@ fn created(used: &Use<'_>) -> Option<Fact> {
         id,
         subject: used.given("subject").map(fact::text),
         description: used.given("description").map(|text| fact::bounded(text, DESCRIPTION_MAX_BYTES)),
-        // Not that it waits: a transcript is also read long after the task was finished.
+        // Not `pending`: a transcript is also read long after the task was finished.
         status: None,
         owner: None,
         blocked_by: Vec::new(),

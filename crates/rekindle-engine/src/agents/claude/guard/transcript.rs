@@ -12,15 +12,15 @@ use super::super::super::guard_adapter::Transcript;
 use super::super::super::hook_events::{self, CallStage, Use};
 use super::{prompt, tools};
 
-/// Calls without an answer that are kept: a message has a few, and what was never answered was never done.
+/// Unanswered calls that are kept: a message has a few, and a call that was never answered was never carried out.
 const MAX_OPEN: usize = 256;
 
-/// What the summary of a compaction is surrounded by.
+/// The text around the summary of a compaction.
 const SUMMARY: (&str, &str) = ("\nSummary:\n", "\n\nIf you need specific details from before compaction");
 
 #[derive(Default)]
 pub struct Lines {
-    /// Calls that have no answer yet: the tool and what it was given.
+    /// Calls that have no answer yet: the tool and its input.
     open: BTreeMap<String, (String, Value)>,
     /// Commands that run in the background.
     background: BTreeMap<String, Value>,
@@ -71,7 +71,7 @@ impl Lines {
         for part in parts {
             match fields::text(part, "type") {
                 Some("tool_result") => facts.extend(self.result(line, part)),
-                // What the program adds to a person's words stands in parts of its own.
+                // The program puts its additions to a person's words into separate parts.
                 Some("text") => typed.extend(
                     fields::text(part, "text").filter(|text| !text.trim_start().starts_with('<') || parts.len() == 1),
                 ),
@@ -84,7 +84,7 @@ impl Lines {
         facts
     }
 
-    /// The person's words, or a notice of the end of something in the background.
+    /// The person's words, or a notice that something in the background ended.
     fn prompt(&mut self, text: &str) -> Vec<Fact> {
         let mut facts = prompt::facts(text);
         if let Some((call, failure)) = prompt::background(text)
@@ -145,7 +145,7 @@ impl Lines {
         };
         let failed = part.get("is_error").and_then(Value::as_bool).unwrap_or(false);
         let returned = Fact::Returned { call: call.to_owned(), failed };
-        // A call that an earlier reading told of.
+        // The call was reported by an earlier read.
         let Some((tool, input)) = self.open.remove(call) else {
             return vec![returned];
         };
@@ -176,7 +176,7 @@ fn facts(line: &Value, call: &str, tool: &str, input: &Value, stage: CallStage<'
     tools::facts(&Use { call, tool, input, stage, by: None, dir })
 }
 
-/// What a call was given, in the words that tell it: a command, a path, a pattern, or all of it.
+/// The most telling part of a call's input: a command, a path, a pattern, or all of it.
 fn given(input: &Value) -> String {
     let named = ["command", "file_path", "notebook_path", "pattern", "url", "query", "description"];
     named.into_iter().find_map(|name| fields::text(input, name)).map_or_else(|| input.to_string(), str::to_owned)

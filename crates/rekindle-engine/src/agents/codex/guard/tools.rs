@@ -1,7 +1,7 @@
-//! What the use of a tool means: the same for a hook and for the transcript.
+//! What a tool use means: the same for a hook and for the transcript.
 //!
-//! A hook names the shell `Bash`, does not tell how a command ended, and puts the name of a tool's group before some names
-//! without anything between; the transcript has the names that the model uses.
+//! A hook calls the shell `Bash`, does not report how a command ended, and prefixes some names with the name of the tool's
+//! group without a separator; the transcript has the names that the model uses.
 
 use rekindle_core::guard::fact::{self, Fact, Outcome, Todo};
 use serde_json::Value;
@@ -9,16 +9,16 @@ use serde_json::Value;
 use super::super::super::fields;
 use super::super::super::hook_events::{self, CallStage, Use};
 
-/// The kind of a helper where none is asked for, as the program itself names it.
+/// The kind of a helper if none is requested, as the program itself names it.
 const DEFAULT_KIND: &str = "default";
 
-/// Longest name of a helper that is made of its prompt.
+/// Longest helper name that is derived from its prompt.
 const NAME_MAX_BYTES: usize = 60;
 
-/// How much of what was given to a foreign tool is shown: enough to know which thing it was done to.
+/// How much of a foreign tool's input is shown: enough to know what the tool was used on.
 const FOREIGN_INPUT_MAX_BYTES: usize = 300;
 
-/// Tools about helpers; their names come with their group's before them, or without.
+/// Tools for helpers; their names come with or without the group's name as a prefix.
 const ABOUT_HELPERS: [&str; 7] =
     ["spawn_agent", "wait_agent", "close_agent", "interrupt_agent", "send_input", "followup_task", "resume_agent"];
 
@@ -42,7 +42,8 @@ pub fn ends_batch(tool: &str) -> bool {
     matches!(plain(tool), "wait_agent" | "close_agent" | "update_plan")
 }
 
-/// How a helper stands, as several tools and notices tell it: `{"completed": "words"}`, `{"errored": "words"}` or a word.
+/// The status of a helper, as several tools and notices report it: `{"completed": "words"}`, `{"errored": "words"}` or a
+/// word.
 pub fn ended(helper: &str, status: &Value) -> Option<Fact> {
     let named = |name: &str| status.get(name).map(|words| words.as_str().unwrap_or_default());
     let (outcome, words) = if let Some(words) = named("completed") {
@@ -66,7 +67,7 @@ pub fn files_of_patch(patch: &str) -> Vec<&str> {
     patch.lines().filter_map(|line| marks.iter().find_map(|mark| line.strip_prefix(mark)).map(str::trim)).collect()
 }
 
-/// A tool's name without its group's.
+/// A tool's name without the group's prefix.
 fn plain(tool: &str) -> &str {
     ABOUT_HELPERS.into_iter().find(|name| tool.ends_with(name)).unwrap_or(tool)
 }
@@ -84,7 +85,7 @@ fn spawned(used: &Use<'_>) -> Option<Fact> {
         }
         CallStage::Answered(answer) => {
             let call = Some(used.call.to_owned());
-            // What is no JSON is the reason why nothing was started.
+            // An answer that is not JSON is the reason why nothing was started.
             let Some(answer) = structured(answer) else {
                 let words = fact::text(&fields::words(answer));
                 return Some(Fact::HelperEnded { call, helper: None, outcome: Outcome::Failed, words });
@@ -152,7 +153,7 @@ fn command(used: &Use<'_>) -> Option<Fact> {
     }
 }
 
-/// The exit code and the output in what the model is told of a command; a hook is told the output alone.
+/// The exit code and the output in the text that the model receives about a command; a hook receives only the output.
 fn outcome(answer: &str) -> (Option<i64>, &str) {
     let Some((head, printed)) = answer.split_once("\nOutput:\n") else {
         return (None, answer);
@@ -203,7 +204,7 @@ fn question(used: &Use<'_>) -> Option<Fact> {
     }
 }
 
-/// Tools of others may change the world as a command does.
+/// Third-party tools may change the world as a command does.
 fn foreign(used: &Use<'_>) -> Option<Fact> {
     let CallStage::Answered(answer) = used.stage else {
         return None;

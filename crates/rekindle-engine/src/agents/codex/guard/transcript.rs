@@ -1,5 +1,5 @@
 //! The transcript of a session: the person's words, what the assistant stated, what its tools did, where the context was
-//! compacted, and the limits that stopped it, which no hook tells.
+//! compacted, and the limits that stopped it, which no hook reports.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,16 +12,16 @@ use super::super::super::guard_adapter::Transcript;
 use super::super::super::hook_events::{self, CallStage, Use};
 use super::tools;
 
-/// Calls without an answer that are kept: a turn has a few, and what was never answered was never done.
+/// Unanswered calls that are kept: a turn has a few, and a call that was never answered was never carried out.
 const MAX_OPEN: usize = 256;
 
-/// What the program puts before the summary of a compaction when it hands it to the model.
+/// The text that the program puts before the summary of a compaction when it passes it to the model.
 const BEFORE_SUMMARY: &str = "assist with your own analysis:\n";
 
-/// A helper's end, told in the person's name.
+/// The notice of a helper's end, in the person's name.
 const NOTICE: (&str, &str) = ("<subagent_notification>", "</subagent_notification>");
 
-/// How texts begin that the program puts into the person's mouth.
+/// Prefixes of texts that the program writes in the person's name.
 const OWN: [&str; 9] = [
     "<environment_context>",
     "<user_instructions>",
@@ -34,7 +34,7 @@ const OWN: [&str; 9] = [
     "Another language model started to solve this problem and produced a summary",
 ];
 
-/// Classes of failures that stop a session whatever is asked.
+/// Failure classes that stop a session regardless of the request.
 const LIMITS: [&str; 8] = [
     "usage_limit_exceeded",
     "rate_limit_exceeded",
@@ -48,7 +48,7 @@ const LIMITS: [&str; 8] = [
 
 #[derive(Default)]
 pub struct Lines {
-    /// Calls that have no answer yet: the tool and what it was given.
+    /// Calls that have no answer yet: the tool and its input.
     open: BTreeMap<String, (String, Value)>,
     /// Where the session works.
     dir: PathBuf,
@@ -118,7 +118,7 @@ impl Lines {
             }
             None => Vec::new(),
         };
-        // Its end is told, whatever else it meant. A command tells more of itself.
+        // The call's end is reported, whatever else it meant. A command reports more about itself.
         if !facts.iter().any(|fact| matches!(fact, Fact::Command { .. })) {
             facts.push(Fact::Returned { call: call.to_owned(), failed: false });
         }
@@ -133,7 +133,7 @@ impl Lines {
         }
     }
 
-    /// The program's own account of a command or of changed files: it knows how they ended, and stands before the answer.
+    /// The program's own record of a command or of changed files: it says how they ended, and precedes the answer.
     fn completed(&mut self, item: &Value) -> Vec<Fact> {
         let call = fields::text(item, "id").unwrap_or_default();
         match fields::text(item, "type") {
@@ -175,7 +175,7 @@ impl Lines {
     }
 }
 
-/// What a call was given, in the words that tell it.
+/// The most telling part of a call's input.
 fn given(input: &Value) -> String {
     let named = ["cmd", "command", "message"].into_iter().find_map(|name| input.get(name));
     match named.unwrap_or(input) {
@@ -185,7 +185,7 @@ fn given(input: &Value) -> String {
     }
 }
 
-/// What a text means that stands where the person's words stand.
+/// What a text in the place of the person's prompt means.
 pub fn prompt(text: &str) -> Vec<Fact> {
     let text = text.trim();
     if text.is_empty() || OWN.iter().any(|own| text.starts_with(own)) {

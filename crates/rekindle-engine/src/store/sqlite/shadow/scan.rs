@@ -1,5 +1,5 @@
-//! Reading the shadow log back: which segments there are, their records in order, and where the last whole one ends.
-//! It owns finding whole records among damaged ones; believing them is left to whoever follows their hashes.
+//! Reads the shadow log back: which segments there are, their records in order, and where the last whole one ends. This file
+//! finds whole records among damaged ones; callers that follow their hashes decide whether to trust them.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
@@ -12,10 +12,10 @@ use crate::store::{Error, Head, MAX_BATCH_BYTES};
 /// Longest line read as a record: a group of batches, with JSON's escapes, could not be longer; garbage could.
 const MAX_RECORD_BYTES: u64 = 8 * MAX_BATCH_BYTES as u64;
 
-/// Step of looking for a line's beginning from a file's end.
+/// Step size for searching backwards from a file's end for the beginning of a line.
 const BACK_STEP: u64 = 64 * 1024;
 
-/// How much of a segment's end is looked at for its last event: offsets without events are written once a second, so this is
+/// How much of a segment's end is searched for its last event: offsets without events are written once a second, so this is
 /// hours of them.
 const QUICK_BYTES: u64 = 1024 * 1024;
 
@@ -49,7 +49,7 @@ pub fn records(dir: &Path, mut take: impl FnMut(ShadowRecord) -> Result<(), Erro
 /// Where the log ends according to the last record that has events.
 pub fn last_record(dir: &Path) -> Result<Option<Head>, Error> {
     for (_, path) in segments(dir)?.into_iter().rev() {
-        // The last line answers nearly always; one with offsets only, or a torn one, makes the segment be read.
+        // The last line nearly always suffices; if it is torn or has only offsets, the whole segment is read.
         if let Some(head) = last_in(&path)?.and_then(|record| record.head()) {
             return Ok(Some(head));
         }
@@ -57,8 +57,8 @@ pub fn last_record(dir: &Path) -> Result<Option<Head>, Error> {
     Ok(None)
 }
 
-/// Where the log ends, for somebody who cannot wait: only the end of the newest segment is read. Nothing where that holds no
-/// whole record with events.
+/// Where the log ends, for callers that cannot wait: only the end of the newest segment is read. `None` if that part holds
+/// no whole record with events.
 pub fn quick_end(dir: &Path) -> Result<Option<Head>, Error> {
     let Some((_, path)) = segments(dir)?.pop() else { return Ok(None) };
     let fail = |e| io_fault(&path, &e);
@@ -84,7 +84,7 @@ pub(super) fn last_in(path: &Path) -> Result<Option<ShadowRecord>, Error> {
     Ok(last)
 }
 
-/// How much of a segment to keep when appending: up to the end of its last whole record.
+/// How much of a segment to keep before appending: up to the end of its last whole record.
 pub(super) fn sound_length(path: &Path) -> Result<u64, Error> {
     if last_line(path)?.is_some() {
         return path.metadata().map(|m| m.len()).map_err(|e| io_fault(path, &e));
@@ -99,7 +99,7 @@ pub(super) fn sound_length(path: &Path) -> Result<u64, Error> {
     Ok(end)
 }
 
-/// Hands each line's end and its record, if it is one, to `take`.
+/// Passes the end offset of each line and its record, if it is one, to `take`.
 fn each_line(path: &Path, mut take: impl FnMut(u64, Option<ShadowRecord>) -> Result<(), Error>) -> Result<(), Error> {
     let file = File::open(path).map_err(|e| io_fault(path, &e))?;
     let mut reader = BufReader::with_capacity(1 << 20, file);
@@ -129,7 +129,7 @@ fn last_line(path: &Path) -> Result<Option<ShadowRecord>, Error> {
         tail.resize(usize::try_from(len - start).unwrap_or(usize::MAX), 0);
         file.seek(SeekFrom::Start(start)).map_err(fail)?;
         match file.read_exact(&mut tail) {
-            // Cut off while being read: there is no whole last line.
+            // Truncated while being read: there is no whole last line.
             Err(e) if e.kind() == ErrorKind::UnexpectedEof => return Ok(None),
             other => other.map_err(fail)?,
         }

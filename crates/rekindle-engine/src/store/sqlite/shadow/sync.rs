@@ -1,5 +1,5 @@
-//! Syncing the shadow log off the commit path: a thread that sleeps until something was written, waits a second for
-//! more, and syncs. It owns what is written and what is synced; a failure is kept for the writer to act on.
+//! Syncs the shadow log off the commit path: a thread sleeps until something was written, waits a second for more, and
+//! syncs. It keeps track of what is written and what is synced; a failure is kept for the writer to act on.
 
 use std::fs::File;
 use std::io;
@@ -19,7 +19,7 @@ struct State {
     synced: u64,
     /// A sync failed; everything after `synced` may be lost.
     failed: bool,
-    /// The thread is syncing right now, without the lock.
+    /// The thread is currently syncing, without the lock.
     syncing: bool,
     stop: bool,
 }
@@ -56,12 +56,12 @@ impl Syncer {
         }
     }
 
-    /// Says that everything up to an event is on disk already.
+    /// Records that everything up to an event is already on disk.
     pub fn already(&self, seq: u64) {
         lock(&self.shared.state).synced = seq;
     }
 
-    /// Syncs what was written, in this thread, or waits for the sync under way.
+    /// Waits for a sync in progress, then syncs what was written since, in this thread.
     pub fn sync_now(&self) -> io::Result<()> {
         let state = lock(&self.shared.state);
         let waited = self.shared.changed.wait_while(state, |s| s.syncing);
@@ -69,7 +69,7 @@ impl Syncer {
         let Some((file, seq)) = state.dirty.take() else {
             return Ok(());
         };
-        // Held during the sync: nobody may believe it done before it is.
+        // The lock is held during the sync: no thread may believe that it is finished before it is.
         let result = file.sync_data();
         match result {
             Ok(()) => state.synced = seq,
@@ -78,7 +78,7 @@ impl Syncer {
         result
     }
 
-    /// Takes note of a failed sync: the last event known to be on disk.
+    /// Returns and clears a failed sync: the last event known to be on disk.
     pub fn take_failure(&self) -> Option<u64> {
         let mut state = lock(&self.shared.state);
         std::mem::take(&mut state.failed).then_some(state.synced)
@@ -89,7 +89,7 @@ impl Syncer {
         lock(&self.shared.state).stop = true;
         self.shared.changed.notify_all();
         if let Some(thread) = lock(&self.shared.thread).take() {
-            // It can only have panicked, which the process would have seen.
+            // The thread can only have panicked, and the process would have noticed that.
             drop(thread.join());
         }
     }

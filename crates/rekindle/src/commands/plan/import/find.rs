@@ -1,5 +1,5 @@
-//! Finds the files of a plan in another format: the one that was named, or the only one of this project. Several are a
-//! question, not a guess.
+//! Finds the files of a plan in another format: the named one, or the only one in this project. If there are several, it
+//! reports them instead of guessing.
 
 use std::fs;
 use std::io::Read as _;
@@ -30,7 +30,7 @@ const PLACES: [(&str, Format); 6] = [
 /// Where lists of task files lie in the home directory.
 const TASK_LISTS: &str = ".claude/tasks";
 
-/// Finds and reads a source. Gives its format, what is in it, and where it was found.
+/// Finds and reads a source. Returns its format, its contents, and where it was found.
 pub(super) fn find(named: Option<&str>, format: Option<Format>, context: &Context) -> Result<(Format, Source, String)> {
     let root = &context.project.root;
     let path = match named {
@@ -96,7 +96,7 @@ fn folders(dir: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// What lies in a folder that was named: a file of a known name, a list of task files, or a project with one source.
+/// The source in a named folder: a file with a known name, a list of task files, or a project with one source.
 fn folder(dir: &Path, format: Option<Format>, root: &Path) -> Result<(Format, Source, String)> {
     for name in ["tasks.md", "tasks.json", "issues.jsonl", "tasks/tasks.json"] {
         if format != Some(Format::TaskFiles) && dir.join(name).is_file() {
@@ -150,7 +150,7 @@ fn file(path: &Path, format: Option<Format>, root: &Path) -> Result<(Format, Sou
     Ok((format, source, place))
 }
 
-/// What a plan is called: the folder that says what it is about.
+/// The title of a plan: the name of the folder that says what it is about.
 fn title(path: &Path, format: Format) -> String {
     if format == Format::Markdown {
         return path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -175,7 +175,7 @@ fn beside(path: &Path, format: Format, root: &Path) -> Vec<String> {
     there.filter_map(|path| path.strip_prefix(&root).ok().map(|path| path.to_string_lossy().into_owned())).collect()
 }
 
-/// The tag that Task Master works on now, by its own note.
+/// The tag that Task Master is working on, according to its own state file.
 fn current_tag(path: &Path) -> Option<String> {
     let note = path.parent()?.parent()?.join("state.json");
     let value: serde_json::Value = serde_json::from_str(&read(&note).ok()?).ok()?;

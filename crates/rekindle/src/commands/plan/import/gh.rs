@@ -1,5 +1,5 @@
-//! Asks the `gh` program for issues: it has the user's login. Older ones do not know every field; then those are asked for
-//! that all know.
+//! Asks the `gh` program for issues, because it has the user's login. Older versions do not know every field; then only the
+//! fields that all versions know are requested.
 
 use std::process::Command;
 
@@ -12,16 +12,16 @@ use crate::commands::Context;
 use crate::error::{CliError, Result};
 use crate::ui::one_line;
 
-/// Fields that every `gh` knows.
+/// Fields that every version of `gh` knows.
 const FIELDS: &str = "number,title,body,labels,milestone,state,stateReason,url";
 
-/// Fields of newer ones.
+/// Fields that only newer versions know.
 const NEWER_FIELDS: &str = "blockedBy,subIssues";
 
-/// Most issues that are asked for: more are no plan.
+/// Most issues that are requested: more do not make a plan.
 const ISSUES_MAX: usize = 500;
 
-/// How much of what `gh` complains about is shown.
+/// How much of an error message of `gh` is shown.
 const COMPLAINT_MAX_BYTES: usize = 400;
 
 /// Five minutes are far more than so many issues take over a slow network; a plan cannot be larger than its limit.
@@ -70,7 +70,7 @@ pub(super) fn issues(
     Ok((Source { title: format!("{title} issues"), files, ..Source::default() }, place))
 }
 
-/// What `gh` printed, or what it complained about.
+/// The output of `gh`, or its error message.
 fn ask(
     fields: &str,
     repository: Option<&str>,

@@ -1,5 +1,5 @@
-//! One line for the end of an attempt: what ended it, and what follows. The events that lead to the end are folded into that line, and so
-//! is the start of the next attempt where it comes as announced. Which other events are shown is decided by `watch`.
+//! One line for the end of an attempt: what ended it, and what follows. The events that lead to the end are folded into that
+//! line, and so is the start of the next attempt if it comes as announced. `watch` decides which other events are shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +33,7 @@ pub(super) struct End {
 pub(super) enum Shown {
     /// As every other event.
     Itself,
-    /// Not at all: another line says it.
+    /// Not at all: another line covers it.
     Folded,
     /// As the end of an attempt.
     End(Box<End>),
@@ -44,11 +44,11 @@ pub(super) enum Shown {
 pub(super) struct Ends {
     /// Whether a table shows which agents run: then a start needs no line.
     table: bool,
-    /// Why attempts end that have not ended yet.
+    /// The causes of attempts that are about to end.
     ending: BTreeMap<AttemptId, Told>,
     /// Tasks whose agents ended without a report and whose checks run.
     unreported: BTreeSet<String>,
-    /// What failed checks said of tasks whose attempt ends with them.
+    /// The results of failed checks of tasks whose attempt ends with them.
     unproven: BTreeMap<String, Told>,
     /// The last attempts of tasks that failed with them, and their last words.
     failed_with: BTreeMap<String, (AttemptId, Option<String>)>,

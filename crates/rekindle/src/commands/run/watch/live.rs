@@ -1,4 +1,4 @@
-//! The table below the lines on a terminal, redrawn in place; a log file never sees it. What stands in it is `table`'s.
+//! The table below the lines on a terminal, redrawn in place; a log file never gets it. `table` decides its contents.
 
 mod table;
 
@@ -12,20 +12,20 @@ use crate::view::RunView;
 
 use self::table::{Row, Said};
 
-/// Agents whose last words are fetched: no more fit.
+/// How many agents' last words are read: no more fit.
 const AGENTS_MAX: usize = 12;
 
 /// The part of the terminal that is redrawn.
 pub(super) struct Live {
     ui: Ui,
     on: bool,
-    /// Columns of each row of the table that stands there now.
+    /// Widths of the rows that are on the terminal now.
     drawn: Vec<usize>,
     title: String,
 }
 
 impl Live {
-    /// A table where standard error is a terminal and nobody wants only lines, nothing elsewhere.
+    /// A table if standard error is a terminal and it was not asked for only lines; otherwise none.
     pub(super) fn new(ui: &Ui, progress: Progress) -> Self {
         let on = match progress {
             Progress::Auto => ui.draws_live(),
@@ -53,7 +53,7 @@ impl Live {
         Ok(table::rows(picture, &said, columns, rows.saturating_sub(1)))
     }
 
-    /// Tells the terminal's window how the run stands, when that has changed.
+    /// Sets the terminal's window title to the state of the run, if it has changed.
     pub(super) fn entitle(&mut self, picture: &Picture) {
         let title = table::title(picture);
         if self.on && title != self.title {
@@ -77,7 +77,7 @@ impl Live {
             out.push('\n');
         }
         self.drawn.clear();
-        // A table higher than the terminal could not be erased any more: its upper rows would scroll away.
+        // A table taller than the terminal could not be erased: its upper rows would scroll away.
         for row in table.iter().take(rows.saturating_sub(1)) {
             let (shown, width) = painted(row, columns, self.ui.err_paint());
             self.drawn.push(width);
@@ -101,7 +101,7 @@ fn last_words(run: &RunView<'_>, agent: &AgentName) -> Result<String> {
     Ok(last.first().map(|line| one_line(&line.line.text)).unwrap_or_default())
 }
 
-/// Takes back what was drawn. On a terminal that has become narrower, a row has been broken into several.
+/// Erases what was drawn. On a terminal that has become narrower, a row is wrapped into several.
 fn erase(drawn: &[usize], columns: usize, rows: usize) -> String {
     let height: usize = drawn.iter().map(|width| width.div_ceil(columns).max(1)).sum();
     match height.min(rows.saturating_sub(1)) {

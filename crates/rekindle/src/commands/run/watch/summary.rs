@@ -1,4 +1,4 @@
-//! How a run stands when `run` ends: what failed first, then what needs a person, then what was recovered and the count.
+//! The state of a run when `run` ends: what failed first, then what needs a person, then what was recovered and the count.
 
 use rekindle_core::text::counted;
 use rekindle_core::view::Counts;
@@ -66,7 +66,7 @@ pub(crate) fn summary_of(context: &Context, run: &RunView<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What befell the run and was got over, counted.
+/// The number of problems that the run recovered from, by kind.
 fn recovered(run: &RunView<'_>) -> Result<Option<String>> {
     let mut history = History::default();
     run.events(0, |event| {

@@ -1,5 +1,5 @@
-//! What stands in the live table: how far the run is, what needs a person and what to type, what is waited for and how long,
-//! and which agents run. It fits the terminal: columns are left out by their weight, rows from the end.
+//! The contents of the live table: how far the run is, what needs a person and what to type, what is waited for and how
+//! long, and which agents are running. It fits the terminal: columns are left out by weight, rows from the end.
 
 use std::collections::BTreeMap;
 
@@ -21,21 +21,20 @@ const BAR_CELLS: usize = 24;
 /// Cells of a context gauge.
 const GAUGE_CELLS: usize = 5;
 
-/// Questions, failures and waits that are shown of each kind: the rest is a number.
+/// How many questions, failures and waits of each kind are shown: the rest is a number.
 const OF_A_KIND: usize = 3;
 
 /// Widest column of a task's id or an agent's name.
 const NAME_MAX: usize = 20;
 
-/// Least room that is worth an agent's last words.
+/// Narrowest space that is worth an agent's last words.
 const WORDS_MIN: usize = 12;
 
 /// A row: its head has a tone, the rest has none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
-    /// The head's tone.
     pub tone: Tone,
-    /// What is seen first.
+    /// The part that is seen first.
     pub head: String,
     pub rest: String,
 }
@@ -46,7 +45,7 @@ impl Row {
     }
 }
 
-/// The rows for a terminal of this size, those first that matter most.
+/// The rows for a terminal of this size, the most important first.
 pub(super) fn rows(picture: &Picture, said: &Said, columns: usize, most: usize) -> Vec<Row> {
     let mut rows = vec![progress(picture, columns)];
     rows.extend(questions(picture, columns));
@@ -68,7 +67,7 @@ pub(super) fn title(picture: &Picture) -> String {
     format!("{asks}{failed}{} {} · rekindle", counts.progress(), cut(&one_line(&picture.run.title), 60))
 }
 
-/// How far the run is. What matters less is left out where it does not fit.
+/// How far the run is. The less important parts are left out if they do not fit.
 fn progress(picture: &Picture, columns: usize) -> Row {
     let counts = picture.counts();
     let cells = BAR_CELLS.min(columns / 4);
@@ -78,7 +77,7 @@ fn progress(picture: &Picture, columns: usize) -> Row {
     let some = |count: u64, word: &str| (count > 0).then(|| format!("{count} {word}"));
     let spent = picture.spent();
     let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-    // In the order in which they stand, each with its weight: the lowest goes first.
+    // In display order, each with its weight: the lowest is left out first.
     let parts = [
         (9, Some(format!("{} complete", counts.progress()))),
         (8, some(number(counts.failed), "failed")),
@@ -102,7 +101,7 @@ fn progress(picture: &Picture, columns: usize) -> Row {
     }
 }
 
-/// Questions with what to type, which is never cut: it has a row of its own where it would not fit.
+/// Questions with what to type, which is never truncated: it gets its own row if it would not fit.
 fn questions(picture: &Picture, columns: usize) -> Vec<Row> {
     let open: Vec<_> = picture.open_questions().collect();
     let mut rows = Vec::new();
@@ -212,7 +211,7 @@ fn agents(picture: &Picture, said: &Said, columns: usize, room: usize) -> Vec<Ro
     rows
 }
 
-/// How an agent stands, in the words of every view.
+/// The state of an agent, in the words that every view uses.
 fn word(picture: &Picture, agent: &AttemptRow) -> &'static str {
     let task = agent.task.as_ref().and_then(|task| picture.task(task.as_str()));
     match agent.state.as_str() {
