@@ -34,8 +34,8 @@ pub(crate) fn rustup_component(component: &str, subcommand: &str) -> Result<(), 
 struct Program {
     /// The command.
     name: &'static str,
-    /// The argument that checks whether it is installed.
-    asked: &'static str,
+    /// The arguments that check whether it is installed.
+    asked: &'static [&'static str],
     /// Debian's package.
     package: &'static str,
     /// What it is needed for.
@@ -43,17 +43,24 @@ struct Program {
 }
 
 /// What tests need: strace kills the program at a chosen system call, a separate file system loses power, tmux is the
-/// terminal of `top`, Chromium the browser of the dashboard.
+/// terminal of `top`, Chromium the browser of the dashboard, PostgreSQL the store of several hosts.
 const PROGRAMS: &[Program] = &[
-    Program { name: "strace", asked: "--version", package: "strace", purpose: "the crash tests" },
-    Program { name: "mkfs.ext4", asked: "-V", package: "e2fsprogs", purpose: "the tests of power cuts" },
-    Program { name: "tmux", asked: "-V", package: "tmux", purpose: "the tests of `rekindle top`" },
-    Program { name: "chromium", asked: "--version", package: "chromium", purpose: "the tests of the dashboard" },
+    Program { name: "strace", asked: &["--version"], package: "strace", purpose: "the crash tests" },
+    Program { name: "mkfs.ext4", asked: &["-V"], package: "e2fsprogs", purpose: "the tests of power cuts" },
+    Program { name: "tmux", asked: &["-V"], package: "tmux", purpose: "the tests of `rekindle top`" },
+    Program { name: "chromium", asked: &["--version"], package: "chromium", purpose: "the tests of the dashboard" },
     Program {
         name: "chromedriver",
-        asked: "--version",
+        asked: &["--version"],
         package: "chromium-driver",
         purpose: "the tests of the dashboard",
+    },
+    // Debian keeps the server's programs off the path.
+    Program {
+        name: "sh",
+        asked: &["-c", "ls /usr/lib/postgresql/*/bin/initdb || command -v initdb"],
+        package: "postgresql",
+        purpose: "the tests of the store on PostgreSQL",
     },
 ];
 
@@ -61,7 +68,7 @@ const PROGRAMS: &[Program] = &[
 pub(crate) fn programs_under_test() -> Result<(), Failure> {
     let is_missing = |program: &&Program| {
         let mut command = Command::new(program.name);
-        command.arg(program.asked);
+        command.args(program.asked);
         !answers(command)
     };
     let missing: Vec<&Program> = PROGRAMS.iter().filter(is_missing).collect();
@@ -73,7 +80,7 @@ pub(crate) fn programs_under_test() -> Result<(), Failure> {
     println!("==> missing: {told}; asking apt-get for them");
     let failed = |why| {
         let needs: Vec<String> =
-            missing.iter().map(|program| format!("{} needs {}", program.purpose, program.name)).collect();
+            missing.iter().map(|program| format!("{} needs {}", program.purpose, program.package)).collect();
         Failure::new(format!(
             "{}, and it cannot be installed: {why}\nhint: sudo apt-get install {told}",
             needs.join("; ")

@@ -243,7 +243,6 @@ pub enum Error {
     /// Another process holds the database; a retry may help.
     #[error("the database is locked by another process: {0}")]
     Busy(String),
-<<<<<<< HEAD
     /// The database cannot be reached; trying again may help. Whether the last write was made is found out before the next.
     #[error("the database cannot be reached: {0}")]
     Unreachable(String),
@@ -257,9 +256,6 @@ pub enum Error {
     #[error("{address} cannot be used: {why}")]
     Address { address: String, why: String },
     /// Permissions or a read-only disk forbid it; a person has to fix that.
-=======
-    /// Permissions or a read-only disk forbid it; a person has to fix that.
->>>>>>> 3190ba062ad81279bc794219679e9836478b92cc
     #[error("the store cannot be written: {0}")]
     Denied(String),
     /// The batch is larger than the bound.

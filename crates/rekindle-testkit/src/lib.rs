@@ -3,6 +3,7 @@
 pub mod browser;
 pub mod chat;
 pub mod contract;
+pub mod database;
 pub mod installed;
 pub mod model;
 pub mod short_lives;

@@ -202,12 +202,7 @@ impl Read for MemoryStore {
 
     fn log_since(&self, agent: Option<&str>, after: u64, limit: usize) -> Result<Vec<StoredLine>, Error> {
         let inner = self.live()?;
-<<<<<<< HEAD
         let from = inner.content.lines.partition_point(|line| line.seq <= after);
-=======
-        // Lines are numbered from 1, without gaps.
-        let from = usize::try_from(after).unwrap_or(usize::MAX).min(inner.content.lines.len());
->>>>>>> 3190ba062ad81279bc794219679e9836478b92cc
         let wanted = |l: &&StoredLine| agent.is_none_or(|agent| agent == l.line.agent);
         Ok(inner.content.lines[from..].iter().filter(wanted).take(limit).cloned().collect())
     }

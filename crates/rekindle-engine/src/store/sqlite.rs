@@ -143,21 +143,6 @@ impl SqliteStore {
         self.pool.ask(|conn| backup::take(&self.dir, conn, now_ms, schema::MIGRATIONS))
     }
 
-<<<<<<< HEAD
-=======
-    /// Removes some of the log lines of an attempt that has ended, in one short transaction; if it removes none, none are
-    /// left.
-    pub fn remove_lines(&self, attempt: u64) -> Result<RemovedLines, Error> {
-        self.request(|reply| Request::RemoveLines(attempt, reply))
-    }
-
-    /// Returns the space that removed lines left to the disk, where that is worth it; returns how many bytes. Appends wait
-    /// meanwhile, so no run may be driven.
-    pub fn compact(&self) -> Result<u64, Error> {
-        self.request(Request::Compact)
-    }
-
->>>>>>> 3190ba062ad81279bc794219679e9836478b92cc
     /// Hands a request to the writing thread and waits for its answer.
     fn request<T>(&self, make: impl FnOnce(Reply<T>) -> Request) -> Result<T, Error> {
         let (reply, answer) = sync_channel(1);

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rekindle_engine::store::{
-    Batch, Error, Head, MemoryStore, Read, Receipt, Row, Snapshot, SpoolOffset, Store, StoredEvent, StoredLine, Stream,
-    Table, Verification,
+    Batch, Error, Head, MemoryStore, Read, Receipt, RemovedLines, Row, Snapshot, SpoolOffset, Store, StoredEvent,
+    StoredLine, Stream, Table, Verification,
 };
 
 use super::plant::Plant;
@@ -156,5 +156,13 @@ impl Store for SimStore {
 
     fn backup_if_due(&self, now_ms: i64) -> Result<Option<PathBuf>, Error> {
         self.engine.backup_if_due(now_ms)
+    }
+
+    fn remove_lines(&self, attempt: u64) -> Result<RemovedLines, Error> {
+        self.engine.remove_lines(attempt)
+    }
+
+    fn compact(&self) -> Result<u64, Error> {
+        self.engine.compact()
     }
 }

@@ -6,6 +6,8 @@ mod damage;
 mod files;
 mod kill;
 mod planted;
+mod postgres;
+mod proxy;
 mod space;
 mod speed;
 mod syncs;

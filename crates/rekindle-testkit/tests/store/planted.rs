@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use rekindle_engine::store::{
-    Batch, Error, Head, MemoryStore, Read, Receipt, Row, Snapshot, SpoolOffset, Store, StoredEvent, StoredLine, Stream,
-    Table, Verification,
+    Batch, Error, Head, MemoryStore, Read, Receipt, RemovedLines, Row, Snapshot, SpoolOffset, Store, StoredEvent,
+    StoredLine, Stream, Table, Verification,
 };
 use rekindle_testkit::contract::store::{CASES, Subject};
 
@@ -122,6 +122,12 @@ impl Store for Planted {
 
     fn backup_if_due(&self, _now_ms: i64) -> Result<Option<PathBuf>, Error> {
         Ok(None)
+    }
+    fn remove_lines(&self, attempt: u64) -> Result<RemovedLines, Error> {
+        self.seen.remove_lines(attempt)
+    }
+    fn compact(&self) -> Result<u64, Error> {
+        self.seen.compact()
     }
 }
 

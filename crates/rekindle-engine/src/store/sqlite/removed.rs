@@ -19,19 +19,7 @@ const STEP_BYTES: usize = 256 * 1024;
 /// Free pages below which a database is left as it is: rewriting it would cost more than it brings.
 const FREE_MIN_BYTES: u64 = 1024 * 1024;
 
-<<<<<<< HEAD
 /// Removes some lines of one attempt, in the caller's transaction. None means that none is left.
-=======
-/// What one step removed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct RemovedLines {
-    pub lines: u64,
-    /// Bytes of their texts.
-    pub bytes: u64,
-}
-
-/// Removes some lines of one attempt, in the caller's transaction. If it removes none, none are left.
->>>>>>> 3190ba062ad81279bc794219679e9836478b92cc
 pub fn step(conn: &Connection, attempt: u64) -> Result<RemovedLines, Error> {
     let indexed = meta(conn, INDEXED_UPTO)?;
     let sql = "SELECT l.seq, l.text FROM line l WHERE l.source IN (SELECT id FROM source WHERE attempt = ?1)
