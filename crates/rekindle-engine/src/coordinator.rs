@@ -35,7 +35,7 @@ use crate::isolation;
 use crate::polling;
 use crate::redact::Redactor;
 use crate::state_dir::{self, StateDir};
-use crate::store::{self, OpenReport, Read, SqliteStore, Store};
+use crate::store::{self, OpenReport, Store};
 use crate::token::Tokens;
 use crate::urgent::Urgent;
 use crate::world::real::{Lost, Programs, RealWorld};
@@ -87,7 +87,7 @@ pub struct Setup {
 /// A state directory that is locked and whose store is open and intact, before anything is decided about its run.
 pub struct Opened {
     lock: state_dir::CoordinatorLock,
-    store: SqliteStore,
+    store: Arc<dyn Store>,
     report: OpenReport,
     state: State,
     last_seq: u64,
@@ -102,10 +102,10 @@ impl Opened {
         let lock = dir.lock_coordinator(&owner)?;
         let suspect = dir.path().join(SUSPECT);
         let options = store::Options { now_ms: wall.0, whole_check: suspect.exists() };
-        let (store, report) = SqliteStore::open(dir, options)?;
+        let (store, report) = store::open(dir, options)?;
         // Checked completely, and repaired if that was needed: no longer suspect.
         let _not_there = std::fs::remove_file(&suspect);
-        let (state, last_seq) = driver::load(&store)?;
+        let (state, last_seq) = driver::load(store.as_ref())?;
         Ok(Self { lock, store, report, state, last_seq })
     }
 
@@ -172,7 +172,6 @@ impl Coordinator {
         descriptors::raise();
         let opened = setup.opened.take().map_or_else(|| Opened::new(&setup.dir, &setup.plan_path), Ok)?;
         let Opened { lock, store, report, state, last_seq } = opened;
-        let store = Arc::new(store);
         refuse_agents(&state)?;
         let lost = look_for_lost(&setup, &state)?;
         let clock = Clock::starting_after(state.last_time, state.coordinator.as_ref());
@@ -195,8 +194,7 @@ impl Coordinator {
         )
         .map_err(|source| Error::Os { what: "cannot watch processes", source })?;
         refuse_beside(&world)?;
-        let as_store: Arc<dyn Store> = store.clone();
-        let driver = Driver::new(Arc::clone(&as_store), world, (state, last_seq), tokens, redactor, settings);
+        let driver = Driver::new(Arc::clone(&store), world, (state, last_seq), tokens, redactor, settings);
         polling::clear(setup.dir.path());
         let house = RealHouse {
             files: Files::new(&setup.files_dir),
@@ -204,7 +202,7 @@ impl Coordinator {
             state_dir: setup.dir.path().to_owned(),
             teller: None,
         };
-        let mut turns = Loop::new(driver, as_store, house);
+        let mut turns = Loop::new(driver, Arc::clone(&store), house);
         let lost = lost.map(|lost| AttemptId(lost.highest));
         if let Reply::Refused { reason } = turns.begin(setup.new_run, lost, made.clone())? {
             return Err(Error::Refused(reason));
@@ -323,7 +321,7 @@ impl Coordinator {
 }
 
 /// Checks a store that is too large to be checked completely at the start, in the background.
-fn verify_beside(store: &Arc<SqliteStore>, dir: &StateDir, messages: &SyncSender<Message>) {
+fn verify_beside(store: &Arc<dyn Store>, dir: &StateDir, messages: &SyncSender<Message>) {
     let (store, dir, messages) = (Arc::clone(store), dir.path().to_owned(), messages.clone());
     let verify = move || {
         let Ok(found) = store.verify(0) else { return };

@@ -12,7 +12,7 @@ use crate::control::server;
 use crate::driver::{self, LoadError};
 use crate::redact::Redactor;
 use crate::state_dir::{self, StateDir};
-use crate::store::{self, Batch, SqliteStore, Store};
+use crate::store::{self, Batch, Store};
 
 /// Why an order could not be recorded.
 #[derive(Debug, thiserror::Error)]
@@ -34,13 +34,13 @@ pub fn order(dir: &StateDir, mut order: Order) -> Result<Reply, Error> {
     }
     let now_ms = crate::clock::wall().0;
     let _lock = dir.lock_coordinator(&state_dir::Owner::this_process(now_ms, "an operator's order"))?;
-    let (store, _report) = SqliteStore::open(dir, store::Options { now_ms, ..Default::default() })?;
+    let (store, _report) = store::open(dir, store::Options { now_ms, ..Default::default() })?;
     // As at the control socket: an agent that hides its token is given away by its process tree.
-    let (state, _) = driver::load(&store)?;
+    let (state, _) = driver::load(store.as_ref())?;
     if state.holds_any_of(&server::ancestors(std::process::id())) {
         return Ok(Reply::Refused { reason: "that is for the operator, not for an agent".to_owned() });
     }
-    put_down(&store, order, |state| Clock::starting_after(state.last_time, state.coordinator.as_ref()).now())
+    put_down(store.as_ref(), order, |state| Clock::starting_after(state.last_time, state.coordinator.as_ref()).now())
 }
 
 /// A person's words without the secrets in this process's environment; a coordinator knows more secrets, but none is

@@ -8,12 +8,14 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 pub mod chain;
+pub mod locate;
 pub mod memory;
 pub mod postgres;
 pub mod search;
 pub mod sqlite;
 
 pub use chain::Hash;
+pub use locate::{Space, may_have_log, open, reader};
 pub use memory::MemoryStore;
 pub use postgres::{PostgresReader, PostgresStore};
 pub use sqlite::{Lag, OpenReport, Options, Repaired, SpoolGap, SqliteReader, SqliteStore, lag, sqlite_version};
@@ -255,6 +257,9 @@ pub enum Error {
     /// The address of a database cannot be used as it is written.
     #[error("{address} cannot be used: {why}")]
     Address { address: String, why: String },
+    /// The database has no space of that name: nothing was stored there yet.
+    #[error("{address} has no space named {space}")]
+    NoSpace { address: String, space: String },
     /// Permissions or a read-only disk forbid it; a person has to fix that.
     #[error("the store cannot be written: {0}")]
     Denied(String),
@@ -299,6 +304,31 @@ pub enum Error {
     /// The store is closed, or (in memory) an injected crash has happened.
     #[error("the store is closed")]
     Closed,
+}
+
+impl Error {
+    /// Whether the store may take the same again later, without a person and without being opened again.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Error::Full(_) | Error::Io(_) | Error::Busy(_) | Error::Unreachable(_) => true,
+            Error::Conflict { .. }
+            | Error::Fenced(_)
+            | Error::Led(_)
+            | Error::Address { .. }
+            | Error::NoSpace { .. }
+            | Error::Denied(_)
+            | Error::TooLarge { .. }
+            | Error::Corrupt(_)
+            | Error::Gone(_)
+            | Error::MustReopen(_)
+            | Error::Newer { .. }
+            | Error::Foreign { .. }
+            | Error::Unrepairable { .. }
+            | Error::Diverged { .. }
+            | Error::Database(_)
+            | Error::Closed => false,
+        }
+    }
 }
 
 /// The read half: what views need. Every answer is checked against its hash or checksum.
@@ -359,6 +389,14 @@ pub trait Read: Send + Sync {
     fn attempt_places(&self, attempt: u64, after: u64, limit: usize) -> Result<Vec<u64>, Error>;
     /// The last `limit` lines that contain every word of `query`, oldest first; see [`search::Query`].
     fn log_search(&self, query: &str, agent: Option<&str>, limit: usize) -> Result<Vec<StoredLine>, Error>;
+    /// The coordinator that leads, where the engine knows: one that this machine cannot see otherwise.
+    fn leader(&self) -> Result<Option<String>, Error> {
+        Ok(None)
+    }
+    /// How many events were read and checked through it so far, where the engine counts that.
+    fn events_read(&self) -> u64 {
+        0
+    }
     /// Recomputes the hash chain after `from_seq`; from 0, also checks everything else that is stored.
     fn verify(&self, from_seq: u64) -> Result<Verification, Error>;
 }

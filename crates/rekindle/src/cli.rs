@@ -10,6 +10,7 @@ use crate::commands::{self, Context};
 use crate::error::Result;
 use crate::exit_code::Exit;
 use crate::project::Project;
+use crate::store_flag::StoreFlag;
 use crate::ui::{ColorChoice, Ui, use_utc};
 
 /// Exit codes and conventions that apply to every command, printed below its help.
@@ -42,6 +43,12 @@ struct Global {
     /// Keep the state in this directory instead of the project's .rekindle [env: REKINDLE_STATE_DIR]
     #[arg(long, global = true, value_name = "DIR")]
     state_dir: Option<PathBuf>,
+    /// Keep the log in this PostgreSQL database, or look at a run there from any machine [env: REKINDLE_STORE]
+    #[arg(long, global = true, value_name = "URL")]
+    store: Option<String>,
+    /// The run's name in that database; the name of the project's directory if none is given [env: REKINDLE_SPACE]
+    #[arg(long, global = true, value_name = "NAME")]
+    space: Option<String>,
     /// When to use colours
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
     color: ColorChoice,
@@ -122,6 +129,22 @@ pub(crate) fn hidden() -> Option<ExitCode> {
     }
 }
 
+impl Command {
+    /// Whether it is about a run of the project, whose log may be in a database.
+    fn has_run(&self) -> bool {
+        !matches!(
+            self,
+            Self::Demo(_)
+                | Self::Init(_)
+                | Self::Guard(_)
+                | Self::Hook(_)
+                | Self::Chaos(_)
+                | Self::Completions(_)
+                | Self::Man(_)
+        )
+    }
+}
+
 /// Parses the command line and runs the command.
 pub(crate) fn main() -> Exit {
     let cli = match Cli::try_parse() {
@@ -145,6 +168,9 @@ pub(crate) fn main() -> Exit {
 
 fn run(cli: &Cli, ui: Ui) -> Result<Exit> {
     let project = Project::find(cli.global.state_dir.as_deref())?;
+    let starts = matches!(cli.command, Command::Run(_) | Command::Resume(_));
+    let store = StoreFlag { url: cli.global.store.as_deref(), space: cli.global.space.as_deref(), starts };
+    let project = if cli.command.has_run() { store.applied_to(project, ui)? } else { project };
     let context = &Context { ui, project };
     match &cli.command {
         Command::Demo(args) => commands::demo::run(args, context),

@@ -170,6 +170,15 @@ impl From<store::Error> for CliError {
                 Self::internal(message).hint("repair it by continuing the run: rekindle resume")
             }
             E::Full(_) => Self::internal(message).hint("make space and try again"),
+            E::Address { .. } => Self::usage(message).hint("write it as postgres://USER@HOST/DATABASE"),
+            E::Unreachable(_) => {
+                Self::usage(message).hint("look whether the server runs and whether this machine reaches it")
+            }
+            E::NoSpace { .. } => {
+                Self::usage(message).hint("start a run there: rekindle run plan.md --store URL --space NAME")
+            }
+            E::Led(_) => Self::usage(message).hint("give orders on that machine, or wait until its lease is over"),
+            E::Fenced(_) => Self::internal(message).hint("nothing more is written here; look at it: rekindle status"),
             E::Unrepairable { .. } | E::Diverged { .. } => Self::internal(message).hint("look at it: rekindle doctor"),
             _ => Self::internal(message),
         }

@@ -8,7 +8,7 @@ use rekindle_core::time::Time;
 use rekindle_core::view::QuestionRow;
 use rekindle_engine::lost::{self, FORGET, RESTORE};
 use rekindle_engine::state_dir::StateDir;
-use rekindle_engine::store::{Read, SqliteReader};
+use rekindle_engine::store::{self, Read};
 use rekindle_engine::world::real::Lost;
 
 use crate::error::{CliError, Result};
@@ -21,8 +21,8 @@ const ABOUT: &str = "state";
 const ASKS: &str = "rekindle";
 
 /// The question, while it is open.
-pub(crate) fn question(dir: &StateDir, reader: Option<&SqliteReader>) -> Result<Option<QuestionRow>> {
-    let found = lost::question(dir, reader.map(|reader| reader as &dyn Read))?;
+pub(crate) fn question(dir: &StateDir, reader: Option<&dyn Read>) -> Result<Option<QuestionRow>> {
+    let found = lost::question(dir, reader)?;
     Ok(found.and_then(|lost| row(dir, &lost)))
 }
 
@@ -60,9 +60,8 @@ pub(crate) fn refusal(lost: &Lost) -> CliError {
 }
 
 pub(crate) fn answer(dir: &StateDir, text: &str) -> Result<()> {
-    let there = dir.database().try_exists().unwrap_or(true);
-    let reader = if there { Some(SqliteReader::open(dir)?) } else { None };
-    let found = lost::question(dir, reader.as_ref().map(|reader| reader as &dyn Read))?;
+    let reader = store::reader(dir)?;
+    let found = lost::question(dir, reader.as_deref())?;
     // The number of an option stands for its text, as with every question.
     let wish = match text.trim() {
         "1" => FORGET,

@@ -31,6 +31,7 @@ mod plan_file;
 mod project;
 mod report;
 #[deny(clippy::wildcard_enum_match_arm)]
+mod store_flag;
 mod story;
 mod tui;
 mod ui;

@@ -4,7 +4,7 @@ use rekindle_core::ids::TaskId;
 use rekindle_core::state::State;
 use rekindle_engine::driver;
 use rekindle_engine::state_dir::StateDir;
-use rekindle_engine::store::SqliteReader;
+use rekindle_engine::store;
 
 use crate::error::{CliError, Result};
 use crate::project::Project;
@@ -12,11 +12,12 @@ use crate::project::Project;
 /// The state of the run here.
 pub(crate) fn state_of(project: &Project) -> Result<State> {
     let dir = StateDir::open(&project.state_dir)?;
-    let reader = SqliteReader::open(&dir)?;
-    let (state, _) = driver::load(&reader).map_err(|error| CliError::internal(error.to_string()))?;
+    let none = || CliError::usage("there is no run here").hint("start one: rekindle run plan.md");
+    let reader = store::reader(&dir)?.ok_or_else(none)?;
+    let (state, _) = driver::load(reader.as_ref()).map_err(|error| CliError::internal(error.to_string()))?;
     match &state.run {
         Some(_) => Ok(state),
-        None => Err(CliError::usage("there is no run here").hint("start one: rekindle run plan.md")),
+        None => Err(none()),
     }
 }
 

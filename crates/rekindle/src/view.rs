@@ -21,7 +21,7 @@ use rekindle_engine::clean;
 use rekindle_engine::evidence;
 use rekindle_engine::last_output::{self, LastOutput};
 use rekindle_engine::state_dir::{Owner, StateDir};
-use rekindle_engine::store::{self, Lag, Read, SqliteReader, StoredEvent, StoredLine, Table};
+use rekindle_engine::store::{self, Lag, Read, StoredEvent, StoredLine, Table};
 use rekindle_shim::bundle::Bundle;
 use serde::de::DeserializeOwned;
 
@@ -60,13 +60,13 @@ fn unreadable(error: store::Error, dir: &StateDir) -> CliError {
 /// A state directory, opened for reading.
 pub(crate) struct View {
     dir: StateDir,
-    reader: Option<SqliteReader>,
+    reader: Option<Box<dyn Read>>,
 }
 
 /// The run that is shown, with access to everything that belongs to it.
 pub(crate) struct RunView<'a> {
     pub row: RunRow,
-    reader: &'a SqliteReader,
+    reader: &'a dyn Read,
     dir: &'a StateDir,
 }
 
@@ -79,13 +79,9 @@ impl View {
 
     fn open_at(path: &Path) -> Result<Self> {
         let dir = StateDir::open(path)?;
-        // The database is created after the directory: until then there is no run.
-        let reader = match dir.database().try_exists() {
-            Ok(false) => None,
-            _ => Some(SqliteReader::open(&dir).map_err(|error| unreadable(error, &dir))?),
-        };
+        let reader = store::reader(&dir).map_err(|error| unreadable(error, &dir))?;
         // Read once: even if it can be opened, it may not be readable.
-        reader.as_ref().map(SqliteReader::head).transpose()?;
+        reader.as_ref().map(|reader| reader.head()).transpose()?;
         let view = Self { dir, reader };
         match view.lag()? {
             // Nothing of it can be shown, and "no run" would be a lie.
@@ -96,12 +92,20 @@ impl View {
 
     /// How the database differs from its log, if it does: then what is shown is old, or not what happened.
     pub(crate) fn lag(&self) -> Result<Option<Lag>> {
-        Ok(store::lag(&self.dir, self.reader.as_ref())?)
+        Ok(store::lag(&self.dir, self.reader.as_deref())?)
     }
 
     /// The coordinator that holds the state, if one is alive; its own record may be missing for an instant.
     pub(crate) fn coordinator(&self) -> Result<Option<Option<Owner>>> {
-        Ok(self.dir.owner()?)
+        match self.dir.owner()? {
+            // Another machine may drive a run whose log is in a database.
+            None if self.is_led()? => Ok(Some(None)),
+            owner => Ok(owner),
+        }
+    }
+
+    fn is_led(&self) -> Result<bool> {
+        Ok(self.reader.as_ref().map_or(Ok(None), |reader| reader.leader())?.is_some())
     }
 
     /// What enforces the caps of this state's agents: as recorded for the newest live one, otherwise as it would be for an
@@ -132,13 +136,13 @@ impl View {
 
     /// Whether snapshots of any run were removed.
     pub(crate) fn work_removed(&self) -> Result<bool> {
-        let Some(reader) = &self.reader else { return Ok(false) };
+        let Some(reader) = self.reader.as_deref() else { return Ok(false) };
         Ok(clean::recorded(reader)?.iter().any(|cleaned| cleaned.parts.contains(&Part::Work)))
     }
 
     /// The newest run, if there ever was one.
     pub(crate) fn run(&self) -> Result<Option<RunView<'_>>> {
-        let Some(reader) = &self.reader else {
+        let Some(reader) = self.reader.as_deref() else {
             return Ok(None);
         };
         let rows: Vec<RunRow> = rows(reader, Table::Run, None)?;
@@ -148,7 +152,7 @@ impl View {
 
     /// The newest run of a plan, if it ever had one.
     pub(crate) fn run_of(&self, plan: &str) -> Result<Option<RunView<'_>>> {
-        let Some(reader) = &self.reader else {
+        let Some(reader) = self.reader.as_deref() else {
             return Ok(None);
         };
         let rows: Vec<RunRow> = rows(reader, Table::Run, None)?;
@@ -158,7 +162,7 @@ impl View {
 
     /// Every run, oldest first.
     pub(crate) fn runs(&self) -> Result<Vec<RunRow>> {
-        let Some(reader) = &self.reader else { return Ok(Vec::new()) };
+        let Some(reader) = self.reader.as_deref() else { return Ok(Vec::new()) };
         let mut rows: Vec<RunRow> = rows(reader, Table::Run, None)?;
         rows.sort_by_key(|row| row.started_at);
         Ok(rows)
@@ -172,7 +176,7 @@ impl View {
             [one] => Some(one),
             _ => None,
         });
-        match (found, &self.reader) {
+        match (found, self.reader.as_deref()) {
             (Some(row), Some(reader)) => Ok(RunView { row: row.clone(), reader, dir: &self.dir }),
             _ => {
                 let newest: Vec<&str> = runs.iter().rev().take(RUNS_NAMED).map(|row| row.id.as_str()).collect();
@@ -409,7 +413,7 @@ pub(crate) fn task_id(name: &str) -> Result<TaskId> {
     TaskId::new(name).map_err(|error| CliError::usage(format!("`{name}` is not a task id: {error}")))
 }
 
-fn rows<T: DeserializeOwned>(reader: &SqliteReader, table: Table, run: Option<&str>) -> Result<Vec<T>> {
+fn rows<T: DeserializeOwned>(reader: &dyn Read, table: Table, run: Option<&str>) -> Result<Vec<T>> {
     let rows = reader.rows(table, run)?;
     rows.iter()
         .map(|row| {

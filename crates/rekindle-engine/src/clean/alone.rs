@@ -1,5 +1,7 @@
 //! Cleaning while no coordinator runs: the coordinator's lock is held, so no other process writes the store.
 
+use std::sync::Arc;
+
 use rekindle_core::decide::Reply;
 use rekindle_core::event::Cleaned;
 use rekindle_core::input::Order;
@@ -10,14 +12,14 @@ use crate::control::server;
 use crate::driver;
 use crate::offline::{self, Error};
 use crate::state_dir::{self, CoordinatorLock, StateDir};
-use crate::store::{self, Read, RemovedLines, SqliteStore, Store};
+use crate::store::{self, Read, RemovedLines, Store};
 
 /// The owner named in the lock while the state is cleaned and no plan is run.
 pub const OWNER: &str = "rekindle clean";
 
 /// A store that is held alone.
 pub struct Alone {
-    store: SqliteStore,
+    store: Arc<dyn Store>,
     // Declared after the store, so that the store is closed before another process may open it.
     _lock: CoordinatorLock,
 }
@@ -27,17 +29,17 @@ impl Alone {
     pub fn open(dir: &StateDir) -> Result<Self, Error> {
         let now_ms = clock::wall().0;
         let lock = dir.lock_coordinator(&state_dir::Owner::this_process(now_ms, OWNER))?;
-        let (store, _report) = SqliteStore::open(dir, store::Options { now_ms, ..Default::default() })?;
+        let (store, _report) = store::open(dir, store::Options { now_ms, ..Default::default() })?;
         Ok(Self { store, _lock: lock })
     }
 
     pub fn log(&self) -> &dyn Read {
-        &self.store
+        self.store.as_ref()
     }
 
     /// Whether the caller is an agent of the run, judging by its process tree.
     pub fn is_called_by_agent(&self) -> Result<bool, Error> {
-        let (state, _) = driver::load(&self.store)?;
+        let (state, _) = driver::load(self.store.as_ref())?;
         Ok(state.holds_any_of(&server::ancestors(std::process::id())))
     }
 
@@ -52,7 +54,7 @@ impl Hand for Alone {
         let now = |state: &rekindle_core::state::State| {
             Clock::starting_after(state.last_time, state.coordinator.as_ref()).now()
         };
-        match offline::put_down(&self.store, Order::Clean(cleaned), now) {
+        match offline::put_down(self.store.as_ref(), Order::Clean(cleaned), now) {
             Ok(Reply::Refused { reason }) => Err(reason),
             Ok(_) => Ok(()),
             Err(error) => Err(error.to_string()),

@@ -16,7 +16,7 @@ use super::{Hand, Place, carry_out, plan, reserve};
 use crate::clock;
 use crate::control::Called;
 use crate::control::wire::{Request, Response};
-use crate::store::{self, Read, RemovedLines, SqliteStore, Store, Table};
+use crate::store::{self, RemovedLines, Store, Table};
 use crate::world::Message;
 
 /// Between two checks for what a person has removed meanwhile.
@@ -34,7 +34,7 @@ pub struct Background {
 
 impl Background {
     /// Starts the thread; with `rules` it also removes what they allow. Without a thread the next coordinator does it.
-    pub fn start(store: &Arc<SqliteStore>, place: Place, rules: Option<Rules>, messages: SyncSender<Message>) -> Self {
+    pub fn start(store: &Arc<dyn Store>, place: Place, rules: Option<Rules>, messages: SyncSender<Message>) -> Self {
         let (stop, stopped) = sync_channel(1);
         let worker = Worker { store: Arc::clone(store), place, rules, messages, stopped, seen: 0, stops: false };
         let thread = std::thread::Builder::new().name("clean".to_owned()).spawn(move || worker.work());
@@ -53,7 +53,7 @@ impl Drop for Background {
 }
 
 struct Worker {
-    store: Arc<SqliteStore>,
+    store: Arc<dyn Store>,
     place: Place,
     rules: Option<Rules>,
     messages: SyncSender<Message>,

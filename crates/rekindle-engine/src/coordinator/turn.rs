@@ -213,7 +213,7 @@ impl<W: World, H: House> Loop<W, H> {
         let mut outcome = self.driver.handle(arrived.in_order(unread));
         loop {
             match outcome {
-                Err(Error::Store(error @ (store::Error::Full(_) | store::Error::Busy(_) | store::Error::Io(_)))) => {
+                Err(Error::Store(error)) if error.may_pass() => {
                     return Ok(Next::Unwritten(error));
                 }
                 other => other?,

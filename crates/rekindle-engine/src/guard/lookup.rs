@@ -14,7 +14,7 @@ use super::sessions;
 use crate::agents::guard_adapter::GuardAdapter;
 use crate::git;
 use crate::state_dir::StateDir;
-use crate::store::{Read, SqliteReader, Table};
+use crate::store::{self, Table};
 
 /// Largest plan that is read; what the session gets is truncated further.
 const PLAN_MAX_BYTES: u64 = 256 << 10;
@@ -104,10 +104,11 @@ fn helpers(session: &Session) -> Option<String> {
 /// The newest run of the directory, if it can be read.
 fn run(state_dir: &Path) -> Option<RunRow> {
     let dir = StateDir::open(state_dir).ok()?;
-    if !dir.database().exists() {
+    // A hook answers within milliseconds: a database elsewhere is not asked.
+    if store::locate::space(state_dir).ok()?.is_some() {
         return None;
     }
-    let reader = SqliteReader::open(&dir).ok()?;
+    let reader = store::reader(&dir).ok()??;
     let rows = reader.rows(Table::Run, None).ok()?;
     let rows: Vec<RunRow> = rows.into_iter().filter_map(|row| serde_json::from_str(&row.json).ok()).collect();
     rows.into_iter().next_back()

@@ -19,6 +19,7 @@ mod address;
 mod check;
 mod lines;
 mod link;
+mod passfile;
 mod read;
 mod removed;
 mod schema;
@@ -26,6 +27,7 @@ mod write;
 mod writer;
 
 pub use address::Address;
+pub(super) use address::shown;
 use lines::Of;
 use link::{Fault, Link};
 use writer::Writer;
@@ -203,12 +205,11 @@ impl PostgresReader {
     pub fn open(address: &Address, space: &str) -> Result<PostgresReader, Error> {
         let address = address.for_reading();
         let mut link = Link::connect(&address)?;
-        let missing = |why: &str| Error::Foreign { path: PathBuf::from(address.to_string()), why: why.into() };
+        let missing = || Error::NoSpace { address: address.to_string(), space: space.to_owned() };
         if schema::version(&mut link, &address)? == 0 {
-            return Err(missing("nothing was stored there yet"));
+            return Err(missing());
         }
-        let known = schema::space(&mut link, space)?;
-        let space = known.ok_or_else(|| missing(&format!("it has no space named {space}")))?;
+        let space = schema::space(&mut link, space)?.ok_or_else(missing)?;
         Ok(Postgres { readers: Readers { address, space, free: Mutex::new(vec![link]) }, writing: () })
     }
 }
@@ -220,6 +221,10 @@ impl<W: Send + Sync> Read for Postgres<W> {
 
     fn events(&self, after_seq: u64, limit: usize) -> Result<Vec<StoredEvent>, Error> {
         self.readers.ask(|link, space| read::events(link, space, after_seq, limit))
+    }
+
+    fn leader(&self) -> Result<Option<String>, Error> {
+        self.readers.ask(read::leader)
     }
 
     fn kinds(&self) -> Result<Vec<String>, Error> {

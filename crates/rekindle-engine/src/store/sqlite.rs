@@ -205,11 +205,6 @@ impl SqliteReader {
         pool.ask(|_| Ok(()))?;
         Ok(SqliteReader { pool })
     }
-
-    /// Events read and checked through this reader so far.
-    pub fn events_read(&self) -> u64 {
-        self.pool.events_read()
-    }
 }
 
 impl Pooled for SqliteReader {

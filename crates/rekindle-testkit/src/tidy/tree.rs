@@ -11,8 +11,8 @@ const EMPTY_NAMES: &[&str] = &["utils", "util", "helpers", "helper", "manager", 
 /// Words an opening needs before it can say what a file owns.
 const OPENING_WORDS: usize = 4;
 /// Packages in Cargo.lock, ours and every dependency of tests and benches included. A coordinator that must never fail
-/// should fit in a reviewer's head; the full stack (terminal, web, MCP) was measured at 336, and we leave the heaviest out.
-const LOCKED_PACKAGES: usize = 300;
+/// should fit in a reviewer's head. The client of PostgreSQL and its TLS brought 44 of them, a third of which only Windows builds.
+const LOCKED_PACKAGES: usize = 345;
 /// Traces of a machine the repository was built on. Written in halves, or this file would hold them.
 const MACHINE_PATHS: &[&str] = &[concat!("/wo", "rk/"), concat!("../sha", "red")];
 

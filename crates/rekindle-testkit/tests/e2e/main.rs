@@ -13,6 +13,7 @@ mod client;
 mod context;
 mod crash_points;
 mod damage;
+mod database;
 mod disk;
 mod environments;
 mod failures;

@@ -13,7 +13,7 @@ use rekindle_engine::clean::{self, Alone, Hand, Place, Plan, Report, Survey};
 use rekindle_engine::clock;
 use rekindle_engine::offline;
 use rekindle_engine::state_dir::{self, StateDir};
-use rekindle_engine::store::{self, RemovedLines, SqliteReader};
+use rekindle_engine::store::{self, RemovedLines};
 
 use super::Context;
 use crate::client::orders;
@@ -96,9 +96,9 @@ fn discarded(args: &CleanArgs, project: &Project) -> Result<BTreeSet<String>> {
 /// Surveys and decides; changes nothing.
 fn looked(dir: &StateDir, place: &Place, rules: &Rules, discard: &BTreeSet<String>) -> Result<(Survey, Plan)> {
     let driven = dir.owner()?.is_some();
-    let survey = match dir.database().try_exists() {
-        Ok(true) => Survey::of(place, &SqliteReader::open(dir)?, driven, discard)?,
-        _ => Survey::of(place, &store::MemoryStore::new(), driven, discard)?,
+    let survey = match store::reader(dir)? {
+        Some(reader) => Survey::of(place, reader.as_ref(), driven, discard)?,
+        None => Survey::of(place, &store::MemoryStore::new(), driven, discard)?,
     };
     let plan = clean::plan(&survey, rules, clock::wall());
     Ok((survey, plan))
@@ -120,8 +120,7 @@ fn carry_out(
     discard: &BTreeSet<String>,
     context: &Context,
 ) -> Result<(Report, Plan)> {
-    let database = dir.database().try_exists().unwrap_or(true);
-    if dir.owner()?.is_some() || !database {
+    if dir.owner()?.is_some() || !store::may_have_log(dir) {
         return beside(dir, place, rules, discard, context);
     }
     let mut alone = match open_alone(dir, rules) {

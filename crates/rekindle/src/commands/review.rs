@@ -7,7 +7,7 @@ use rekindle_core::role::Role;
 use rekindle_core::text::counted;
 use rekindle_engine::driver;
 use rekindle_engine::state_dir::StateDir;
-use rekindle_engine::store::SqliteReader;
+use rekindle_engine::store;
 use serde::Serialize;
 
 use super::Context;
@@ -90,10 +90,10 @@ fn focus(args: &FocusArgs, context: &Context) -> Result<Exit> {
 
 fn learned(context: &Context) -> Result<FocusJson> {
     let dir = StateDir::open(&context.project.state_dir)?;
-    let history = match dir.database().try_exists() {
-        Ok(false) => Vec::new(),
-        _ => {
-            let loaded = driver::load(&SqliteReader::open(&dir)?);
+    let history = match store::reader(&dir)? {
+        None => Vec::new(),
+        Some(reader) => {
+            let loaded = driver::load(reader.as_ref());
             loaded.map_err(|error| CliError::internal("the state cannot be read").because(&error))?.0.disagreements
         }
     };

@@ -11,7 +11,7 @@ use crate::lost;
 impl View {
     /// What was lost from the log and a person has to decide on, as a question.
     pub(crate) fn lost(&self) -> Result<Option<QuestionRow>> {
-        lost::question(&self.dir, self.reader.as_ref())
+        lost::question(&self.dir, self.reader.as_deref())
     }
 
     /// What the live coordinator lacks to watch files.

@@ -1,7 +1,7 @@
 //! Only events of some kinds: a view needs a small part of a long log.
 
 use rekindle_core::time::Time;
-use rekindle_engine::store::{Read, StoredEvent};
+use rekindle_engine::store::StoredEvent;
 
 use super::{PAGE, RunView, View};
 use crate::error::Result;
@@ -9,7 +9,7 @@ use crate::error::Result;
 impl View {
     /// The kinds of events in the log.
     pub(crate) fn kinds(&self) -> Result<Vec<String>> {
-        Ok(self.reader.as_ref().map_or(Ok(Vec::new()), Read::kinds)?)
+        Ok(self.reader.as_ref().map_or(Ok(Vec::new()), |reader| reader.kinds())?)
     }
 }
 

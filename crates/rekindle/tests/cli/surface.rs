@@ -61,6 +61,10 @@ fn the_help_shows_every_command_and_the_exit_codes() {
     out| Options:
     out|       --state-dir <DIR>  Keep the state in this directory instead of the project's .rekindle [env:
     out|                          REKINDLE_STATE_DIR]
+    out|       --store <URL>      Keep the log in this PostgreSQL database, or look at a run there from any
+    out|                          machine [env: REKINDLE_STORE]
+    out|       --space <NAME>     The run's name in that database; the name of the project's directory if none
+    out|                          is given [env: REKINDLE_SPACE]
     out|       --color <WHEN>     When to use colours [default: auto]
     out|       --utc              Show times in UTC instead of local time
     out|   -h, --help             Print help
@@ -119,6 +123,14 @@ fn every_command_has_a_help() {
     out|       --state-dir <DIR>
     out|           Keep the state in this directory instead of the project's .rekindle [env:
     out|           REKINDLE_STATE_DIR]
+    out| 
+    out|       --store <URL>
+    out|           Keep the log in this PostgreSQL database, or look at a run there from any machine [env:
+    out|           REKINDLE_STORE]
+    out| 
+    out|       --space <NAME>
+    out|           The run's name in that database; the name of the project's directory if none is given
+    out|           [env: REKINDLE_SPACE]
     out| 
     out|       --color <WHEN>
     out|           When to use colours

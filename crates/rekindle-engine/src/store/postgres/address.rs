@@ -14,6 +14,7 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
+use super::passfile::{self, Wanted};
 use crate::store::Error;
 
 /// How long a connection may take to come up.
@@ -29,6 +30,9 @@ const SESSION: &str = "-c synchronous_commit=on -c lock_timeout=4000 -c idle_in_
 
 /// The name under which sessions show up in `pg_stat_activity`.
 const APPLICATION: &str = "rekindle";
+
+/// The port of an address that names none.
+const POSTGRES_PORT: u16 = 5432;
 
 /// The prefixes of an address.
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
@@ -83,6 +87,9 @@ impl Address {
             None
         };
         let password_in_url = config.get_password().is_some();
+        if let Some(password) = passwordless(&config).and_then(|wanted| passfile::password(&wanted)) {
+            config.password(password);
+        }
         Ok(Self { config, tls, shown: shown(text), password_in_url })
     }
 
@@ -119,8 +126,20 @@ impl fmt::Debug for Address {
     }
 }
 
+/// What to look up a password for, where the address has none. A list of hosts shares the first one's.
+fn passwordless(config: &Config) -> Option<Wanted<'_>> {
+    let host = match config.get_hosts().first()? {
+        Host::Tcp(name) => name.as_str(),
+        #[cfg(unix)]
+        Host::Unix(_) => "localhost",
+    };
+    let port = config.get_ports().first().copied().unwrap_or(POSTGRES_PORT);
+    let (database, user) = (config.get_dbname()?, config.get_user()?);
+    config.get_password().is_none().then_some(Wanted { host, port, database, user })
+}
+
 /// An address without its password and parameters.
-fn shown(text: &str) -> String {
+pub(in crate::store) fn shown(text: &str) -> String {
     let bare = text.split('?').next().unwrap_or_default();
     match (bare.find("://"), bare.rfind('@')) {
         (Some(scheme), Some(at)) if at > scheme => {

@@ -49,6 +49,12 @@ pub(super) fn head(link: &mut Link, space: i64) -> Answer<Head> {
     rows.first().map_or(Ok(Head::default()), |row| head_of(row.get(0), row.get(1)).map_err(Fault::Refused))
 }
 
+/// Who leads, as long as the lease lasts.
+pub(super) fn leader(link: &mut Link, space: i64) -> Answer<Option<String>> {
+    let sql = "SELECT leader FROM rekindle.space WHERE id = $1 AND leader_until > clock_timestamp()";
+    Ok(link.query(sql, &[(&space, Type::INT8)], 0)?.first().and_then(|row| row.get(0)))
+}
+
 /// Events after a place, with the chain followed through them. The one before is read with them, for its hash.
 pub(super) fn events(link: &mut Link, space: i64, after_seq: u64, limit: usize) -> Answer<Vec<StoredEvent>> {
     let sql = format!("SELECT {EVENT} FROM rekindle.event WHERE space = $1 AND seq >= $2 ORDER BY seq LIMIT $3");

@@ -1,6 +1,6 @@
 //! Whether a database is as new as its log: views ask before they show it. The next coordinator repairs it.
 
-use super::{SqliteReader, shadow};
+use super::shadow;
 use crate::state_dir::StateDir;
 use crate::store::{Error, Head, Read};
 use rekindle_core::text::counted;
@@ -32,7 +32,7 @@ impl std::fmt::Display for Lag {
 
 /// Compares a database with the end of its shadow log. The log is read first: it is written after the database, so a database
 /// that is whole is never older than what was read.
-pub fn lag(dir: &StateDir, reader: Option<&SqliteReader>) -> Result<Option<Lag>, Error> {
+pub fn lag(dir: &StateDir, reader: Option<&dyn Read>) -> Result<Option<Lag>, Error> {
     let Some(logged) = shadow::quick_end(&dir.shadow())? else { return Ok(None) };
     let Some(reader) = reader else { return Ok(Some(Lag::Missing { events: logged.last_seq })) };
     let head = reader.head()?;
@@ -46,7 +46,7 @@ pub fn lag(dir: &StateDir, reader: Option<&SqliteReader>) -> Result<Option<Lag>,
     Ok(there.filter(|there| there.last_hash != logged.last_hash).map(|there| Lag::Differs { seq: there.last_seq }))
 }
 
-fn at(reader: &SqliteReader, seq: u64) -> Result<Option<Head>, Error> {
+fn at(reader: &dyn Read, seq: u64) -> Result<Option<Head>, Error> {
     let found = reader.events(seq.saturating_sub(1), 1)?;
     Ok(found.first().map(|event| Head { last_seq: event.seq, last_hash: event.hash }))
 }

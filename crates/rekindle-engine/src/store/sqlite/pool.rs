@@ -135,6 +135,10 @@ impl<T: Pooled> Read for T {
         self.pool().ask(|conn| read::events(conn, after_seq, limit)).map(|events| self.pool().counted(events))
     }
 
+    fn events_read(&self) -> u64 {
+        self.pool().events_read()
+    }
+
     fn kinds(&self) -> Result<Vec<String>, Error> {
         self.pool().ask(kinds::all)
     }

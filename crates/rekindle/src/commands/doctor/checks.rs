@@ -4,7 +4,7 @@ use rekindle_core::text::counted;
 use rekindle_core::time::Time;
 use rekindle_engine::alert::webhook;
 use rekindle_engine::state_dir::{self, StateDir};
-use rekindle_engine::store::{Read, SqliteReader};
+use rekindle_engine::store;
 
 use super::super::status::disk_words;
 use super::{Finding, Verdict};
@@ -110,10 +110,11 @@ pub(super) fn state(project: &Project) -> Vec<Finding> {
 }
 
 fn store(dir: &StateDir) -> Finding {
-    if let Ok(false) = dir.database().try_exists() {
-        return ok("store", "none yet");
-    }
-    let verified = SqliteReader::open(dir).and_then(|reader| reader.verify(0));
+    let verified = match store::reader(dir) {
+        Ok(None) => return ok("store", "none yet"),
+        Ok(Some(reader)) => reader.verify(0),
+        Err(error) => Err(error),
+    };
     match verified {
         Ok(found) if found.ok() => {
             let events = counted(found.events, "event", "events");

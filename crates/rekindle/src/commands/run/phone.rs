@@ -12,7 +12,7 @@ use rekindle_engine::alert::Channels;
 use rekindle_engine::alert::phone::{Asking, Line, Phones, Said, Shared};
 use rekindle_engine::driver;
 use rekindle_engine::state_dir::StateDir;
-use rekindle_engine::store::SqliteReader;
+use rekindle_engine::store;
 use rekindle_engine::token::Tokens;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -64,7 +64,7 @@ pub(super) fn wait_for_resume(alerts: &Channels, options: &RunOptions, context: 
 
 /// The state of a paused run; `None` once it has been continued.
 fn paused(dir: &StateDir) -> Option<State> {
-    let (state, _) = SqliteReader::open(dir).ok().and_then(|reader| driver::load(&reader).ok())?;
+    let (state, _) = store::reader(dir).ok()?.and_then(|reader| driver::load(reader.as_ref()).ok())?;
     let paused = state.run.as_ref().is_some_and(|run| matches!(run.phase, RunPhase::Paused(_)));
     paused.then_some(state)
 }
@@ -91,7 +91,7 @@ impl Line for PausedLine {
 
     fn status(&self) -> Option<String> {
         let dir = StateDir::open(&self.project.state_dir).ok()?;
-        let (state, _) = driver::load(&SqliteReader::open(&dir).ok()?).ok()?;
+        let (state, _) = driver::load(store::reader(&dir).ok()??.as_ref()).ok()?;
         Some(view::status_line(&state))
     }
 }

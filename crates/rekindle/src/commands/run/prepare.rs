@@ -8,14 +8,14 @@ use rekindle_core::event::Outcome;
 use rekindle_core::ids::RunId;
 use rekindle_core::input::Input;
 use rekindle_core::plan::{FrontMatter, Plan};
-use rekindle_core::state::{Run, RunPhase};
+use rekindle_core::state::{Run, RunPhase, State};
 use rekindle_engine::clean;
 use rekindle_engine::clock;
 use rekindle_engine::control::wire::Request;
 use rekindle_engine::coordinator::{Opened, Setup};
 use rekindle_engine::driver;
 use rekindle_engine::state_dir::{Owner, Standing, StateDir};
-use rekindle_engine::store::{self, SqliteReader, lag};
+use rekindle_engine::store;
 
 use super::foreground::coordinator_error;
 use super::watch::summary_of;
@@ -242,15 +242,17 @@ fn configure(context: &Context, path: &Path, plan: &Plan, options: &RunOptions) 
 /// The run in the state directory, as far as it can be read without changing anything.
 fn read_run(dir: &StateDir) -> PlanMatch {
     // A missing database leaves its shadow log and its backups: then there is something to restore.
-    if !dir.database().exists() && !dir.shadow().exists() && !dir.backups().exists() {
+    if !store::may_have_log(dir) {
         return PlanMatch::Read(None);
     }
-    let read = |reader: SqliteReader| match lag(dir, Some(&reader))? {
-        None => driver::load(&reader),
+    let read = |reader: Option<Box<dyn store::Read>>| match (store::lag(dir, reader.as_deref())?, reader) {
+        (None, None) if store::locate::space(dir.path())?.is_some() => Ok((State::default(), 0)),
+        (None, None) => Err(store::Error::Corrupt("the database is missing".to_owned()).into()),
+        (None, Some(reader)) => driver::load(reader.as_ref()),
         // Its contents do not match what happened: opening it repairs that.
-        Some(lag) => Err(store::Error::Corrupt(lag.to_string()).into()),
+        (Some(lag), _) => Err(store::Error::Corrupt(lag.to_string()).into()),
     };
-    let state = SqliteReader::open(dir).map_err(Into::into).and_then(read);
+    let state = store::reader(dir).map_err(Into::into).and_then(read);
     state.map_or(PlanMatch::Unreadable, |(state, _)| PlanMatch::Read(state.run.map(Box::new)))
 }
 
