@@ -24,7 +24,7 @@ use rekindle_core::time::Time;
 use rekindle_engine::store::StoredEvent;
 use serde_json::Value;
 
-use crate::ui::{Tone, one_line, short_commit};
+use crate::ui::{Tone, elapsed, one_line, short_commit};
 
 /// Longest piece of an unknown event's details that is shown in a line.
 const VALUE_MAX_CHARS: usize = 80;
@@ -364,7 +364,7 @@ pub(crate) fn evidence(body: &Body) -> Vec<String> {
 pub(crate) fn of_checks(evidence: &Evidence) -> Vec<String> {
     let mut lines = Vec::new();
     for check in &evidence.checks {
-        let took = duration::format(check.took_ms);
+        let took = elapsed(check.took_ms);
         let how = check.outcome();
         let place = check.environment.as_ref().map(|name| format!(" in {name}")).unwrap_or_default();
         lines.push(format!("`{}` {how}{place} after {took}", check.command));
