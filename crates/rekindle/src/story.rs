@@ -163,7 +163,7 @@ fn tell_task(fact: &TaskEvent) -> Parts {
         TaskEvent::TaskParked { question } => {
             ("WAITS", Tone::Warning, format!("for the answer to question {question}"))
         }
-        TaskEvent::WorkflowFailed { reason, detail } => ("FAILED", Tone::Error, format!("{reason}: {detail}")),
+        TaskEvent::WorkflowFailed { reason, detail } => ("FAILED", Tone::Error, failure(reason, detail)),
         TaskEvent::TaskSkipped { reason } => ("SKIPPED", Tone::Dim, reason.clone()),
         TaskEvent::TaskReopened { reason, reset_attempts } => {
             let attempts = if *reset_attempts { "; its attempts start again" } else { "" };
@@ -389,14 +389,23 @@ pub(crate) fn of_checks(evidence: &Evidence) -> Vec<String> {
     lines
 }
 
+/// Why a task failed. A reason by its name in the log (`developer_crash_limit`) says less than the words beside it.
+fn failure(reason: &str, detail: &str) -> String {
+    match (reason.contains(' '), detail.is_empty()) {
+        (false, false) => detail.to_owned(),
+        (_, true) => reason.replace('_', " "),
+        (true, false) => format!("{reason}: {detail}"),
+    }
+}
+
 /// What a task's checks said before anybody worked on it.
 fn before(baseline: &Baseline) -> String {
     match (&baseline.failed, &baseline.unknown) {
         // A command stands in backticks; anything else is an artifact.
-        (Some(check), _) if check.starts_with('`') => format!("before the work: {check} fails, as it should"),
-        (Some(artifact), _) => format!("before the work: {artifact} is missing, as it should be"),
-        (None, Some(why)) => format!("before the work: not known whether its checks pass: {why}"),
-        (None, None) => "before the work: its checks pass already, so they cannot show that it was done".to_owned(),
+        (Some(check), _) if check.starts_with('`') => format!("{check} fails before the work, as it should"),
+        (Some(artifact), _) => format!("{artifact} is missing before the work, as it should be"),
+        (None, Some(why)) => format!("not known whether its checks pass before the work: {why}"),
+        (None, None) => "its checks pass already, so they cannot show that it was done".to_owned(),
     }
 }
 

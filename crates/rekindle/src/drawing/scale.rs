@@ -45,7 +45,7 @@ const TICKS_MAX: i64 = 8;
 const LONG_PART: i64 = 8;
 
 /// The width of a squeezed stretch: its label fits.
-const SQUEEZED: f64 = 48.0;
+const SQUEEZED: f64 = 64.0;
 
 /// Least room between two labels of the axis.
 const LABEL: f64 = 52.0;

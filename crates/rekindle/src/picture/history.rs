@@ -70,7 +70,7 @@ impl MarkKind {
             Self::Refused => "refused",
             Self::Question => "question",
             Self::Failed => "failed",
-            Self::Done => "done",
+            Self::Done => "complete",
         }
     }
 

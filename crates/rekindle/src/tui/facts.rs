@@ -172,22 +172,13 @@ fn attempts(lines: &mut Vec<TextLine>, picture: &Picture, task: &TaskRow) {
         let context = super::tree::context_of(attempt).map(|full| format!(", context {full}%")).unwrap_or_default();
         let used = spent(Spent::by_all(std::slice::from_ref(*attempt)));
         let used = if used.is_empty() { used } else { format!(", {used}") };
-        let start = started_how(attempt.strategy);
+        let start = Some(attempt.strategy).filter(|start| *start != Strategy::First);
+        let start = start.map(|start| format!(", {start}")).unwrap_or_default();
         let end = end.replace('_', " ");
         let text = format!("{} ({}{model}{start}): {end}, {took}{context}{used}", attempt.name, attempt.cli);
         let text = last_words::with(&text, attempt.last_words.as_deref());
         let time = clock_time(attempt.started_at);
         lines.push(TextLine::marked(format!("#{number}"), Tone::Active, one_line(&text)).at(time));
-    }
-}
-
-/// How an attempt that is not the first began.
-fn started_how(strategy: Strategy) -> &'static str {
-    match strategy {
-        Strategy::First => "",
-        Strategy::Resume => ", session resumed",
-        Strategy::Fresh => ", new session",
-        Strategy::Other => ", another kind",
     }
 }
 

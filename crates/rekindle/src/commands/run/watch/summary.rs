@@ -77,8 +77,7 @@ fn recovered(run: &RunView<'_>) -> Result<Option<String>> {
 }
 
 fn told(history: &History) -> Option<String> {
-    let kinds =
-        [MarkKind::Crash, MarkKind::Hang, MarkKind::Limit, MarkKind::Compaction, MarkKind::Refused].into_iter();
+    let kinds = [MarkKind::Crash, MarkKind::Hang, MarkKind::Limit, MarkKind::Compaction, MarkKind::Refused].into_iter();
     let happened = kinds.filter(|kind| history.count(*kind) > 0);
     let counted: Vec<String> = happened.map(|kind| kind.counted(history.count(kind))).collect();
     let times = match history.count(MarkKind::Recovery) {
