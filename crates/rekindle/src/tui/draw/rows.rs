@@ -74,6 +74,7 @@ fn columns(rows: &[Row], width: usize) -> Vec<(Column, usize)> {
             .map(|row| wide::width(&column.text(row, width)))
             .max()
             .unwrap_or(0);
+        let most = if most > 0 { most.max(column.head(most).len()) } else { 0 };
         if most > 0 && taken + most + 1 + LABEL_MIN.min(width / 2) <= width {
             taken += most + 1;
             kept.push((column, most));
@@ -121,7 +122,7 @@ fn heads(theme: Theme, frame: &mut Frame<'_>, area: Rect, title_width: usize, co
         let (head, start) = (column.head(*wide), end.saturating_sub(*wide));
         let at = if *column == Column::Word { start } else { end.saturating_sub(head.len()) };
         end = start.saturating_sub(1);
-        if head.len() > *wide || at < title_width + 3 {
+        if at < title_width + 3 {
             continue;
         }
         let last = usize::from(area.width).saturating_sub(1) == at + head.len();
