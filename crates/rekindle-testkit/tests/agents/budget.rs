@@ -110,6 +110,7 @@ fn used_up(cli: Cli, kills: bool) {
 
 /// The figures for docs/budget.md. Whoever runs finishes its attempt, so this is more than the calls in flight at that moment, of
 /// which an agent has one at most.
+#[expect(clippy::print_stdout, reason = "figures for whoever runs it with --no-capture")]
 fn measured(cli: Cli, kills: bool, known: u64, whole: u64) {
     let killed = if kills { ", coordinator killed" } else { "" };
     let over = whole - LIMIT;

@@ -154,10 +154,8 @@ fn land(args: &LandArgs, context: &Context) -> Result<Exit> {
         format!("{}\n\nThe result of rekindle's run {} of the plan {}.", title(&state), run.id, run.plan.name);
     let mut proven: Option<(Ready, usize)> = None;
     for _ in 0..TRIES {
-        let ready = match work
-            .prepare_landing(&into, form, (run.work_base.as_deref(), since), &message)
-            .map_err(|error| result::gone(&context.project, run.id.as_str(), error))?
-        {
+        let prepared = work.prepare_landing(&into, form, (run.work_base.as_deref(), since), &message);
+        let ready = match prepared.map_err(|error| result::gone(&context.project, run.id.as_str(), error))? {
             Prepared::Ready(ready) => ready,
             Prepared::Nothing => {
                 context.ui.say(&format!("there is nothing on {branch} that {into} does not have"));
