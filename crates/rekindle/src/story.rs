@@ -391,10 +391,10 @@ pub(crate) fn of_checks(evidence: &Evidence) -> Vec<String> {
 
 /// Why a task failed. A reason by its name in the log (`developer_crash_limit`) says less than the words beside it.
 fn failure(reason: &str, detail: &str) -> String {
-    match (reason.contains(' '), detail.is_empty()) {
-        (false, false) => detail.to_owned(),
+    match (reason.contains('_'), detail.is_empty()) {
+        (true, false) => detail.to_owned(),
         (_, true) => reason.replace('_', " "),
-        (true, false) => format!("{reason}: {detail}"),
+        (false, false) => format!("{reason}: {detail}"),
     }
 }
 
