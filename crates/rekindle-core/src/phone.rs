@@ -198,6 +198,15 @@ pub fn control_text(plan: &str, code: &Code) -> String {
     )
 }
 
+/// What is said when a paused run has no process left that hears replies.
+pub fn unheard_text(plan: &str) -> String {
+    let plan = one_line(plan, LINE_MAX_BYTES);
+    format!(
+        "rekindle, {plan}: the run is paused and its process has ended: nobody hears `resume` here. To continue it, at the \
+         computer: rekindle resume"
+    )
+}
+
 /// The question that an alert is about, found in what it tells a person to type.
 pub fn asked_by(choices: &[String]) -> Option<QuestionId> {
     let number = |choice: &String| choice.strip_prefix("rekindle answer ")?.split(' ').next()?.parse().ok();

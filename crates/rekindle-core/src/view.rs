@@ -5,6 +5,7 @@
 mod attempts;
 mod budget;
 mod counts;
+mod occupied;
 mod question;
 mod status_line;
 mod steering;

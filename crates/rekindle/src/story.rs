@@ -23,7 +23,7 @@ use rekindle_core::time::Time;
 use rekindle_engine::store::StoredEvent;
 use serde_json::Value;
 
-use crate::ui::{Tone, one_line, short_commit};
+use crate::ui::{Tone, elapsed, one_line, short_commit};
 
 /// Longest piece of an unknown event's details that is shown in a line.
 const VALUE_MAX_CHARS: usize = 80;
@@ -162,7 +162,7 @@ fn tell_task(fact: &TaskEvent) -> Parts {
         TaskEvent::TaskParked { question } => {
             ("WAITS", Tone::Warning, format!("for the answer to question {question}"))
         }
-        TaskEvent::WorkflowFailed { reason, detail } => ("FAILED", Tone::Error, format!("{reason}: {detail}")),
+        TaskEvent::WorkflowFailed { reason, detail } => ("FAILED", Tone::Error, failure(reason, detail)),
         TaskEvent::TaskSkipped { reason } => ("SKIPPED", Tone::Dim, reason.clone()),
         TaskEvent::TaskReopened { reason, reset_attempts } => {
             let attempts = if *reset_attempts { "; its attempts start again" } else { "" };
@@ -363,7 +363,7 @@ pub(crate) fn evidence(body: &Body) -> Vec<String> {
 pub(crate) fn of_checks(evidence: &Evidence) -> Vec<String> {
     let mut lines = Vec::new();
     for check in &evidence.checks {
-        let took = duration::format(check.took_ms);
+        let took = elapsed(check.took_ms);
         let how = check.outcome();
         let place = check.environment.as_ref().map(|name| format!(" in {name}")).unwrap_or_default();
         lines.push(format!("`{}` {how}{place} after {took}", check.command));
@@ -388,14 +388,23 @@ pub(crate) fn of_checks(evidence: &Evidence) -> Vec<String> {
     lines
 }
 
-/// The results of a task's checks before any work on it.
+/// Why a task failed. A reason by its name in the log (`developer_crash_limit`) says less than the words beside it.
+fn failure(reason: &str, detail: &str) -> String {
+    match (reason.contains('_'), detail.is_empty()) {
+        (true, false) => detail.to_owned(),
+        (_, true) => reason.replace('_', " "),
+        (false, false) => format!("{reason}: {detail}"),
+    }
+}
+
+/// What a task's checks said before anybody worked on it.
 fn before(baseline: &Baseline) -> String {
     match (&baseline.failed, &baseline.unknown) {
-        // A command is in backticks; anything else is an artifact.
-        (Some(check), _) if check.starts_with('`') => format!("before the work: {check} fails, as it should"),
-        (Some(artifact), _) => format!("before the work: {artifact} is missing, as it should be"),
-        (None, Some(why)) => format!("before the work: not known whether its checks pass: {why}"),
-        (None, None) => "before the work: its checks pass already, so they cannot show that it was done".to_owned(),
+        // A command stands in backticks; anything else is an artifact.
+        (Some(check), _) if check.starts_with('`') => format!("{check} fails before the work, as it should"),
+        (Some(artifact), _) => format!("{artifact} is missing before the work, as it should be"),
+        (None, Some(why)) => format!("not known whether its checks pass before the work: {why}"),
+        (None, None) => "its checks pass already, so they cannot show that it was done".to_owned(),
     }
 }
 

@@ -11,6 +11,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use rekindle_core::event::Cleaned;
 use rekindle_core::ids::{AgentName, AttemptId, TaskId};
 use rekindle_core::plan::nearest::nearest;
 use rekindle_core::retention::Part;
@@ -301,6 +302,16 @@ impl RunView<'_> {
             return Err(CliError::usage(format!("no agent has been started for task {name}")).hint("rekindle status"));
         }
         self.agent(name)
+    }
+
+    /// When the person gave the result of the run up; nothing where they did not.
+    pub(crate) fn discarded_at(&self) -> Result<Option<Time>> {
+        let events = self.reader.events_of(&[clean::CLEANED], 0, PAGE)?;
+        let ours = |cleaned: &Cleaned| cleaned.run.as_ref().is_some_and(|run| run.as_str() == self.row.id);
+        let gave_up = |event: &&StoredEvent| {
+            clean::cleaned(std::slice::from_ref(*event)).any(|cleaned| cleaned.discarded && ours(&cleaned))
+        };
+        Ok(events.iter().rev().find(gave_up).map(|event| Time(event.time_ms)))
     }
 
     /// Says that the run's agent output was removed, and when; `None` if it was not.

@@ -79,6 +79,11 @@ pub(crate) fn words(waits: &WaitsFor, task: &TaskRow, run: &RunRow, now: Time) -
         WaitsFor::Task { tasks, because: Because::Files } => {
             format!("after {}: both make the same files", names(tasks))
         }
+        WaitsFor::Task { tasks, because: Because::Worktree } => {
+            format!("after {}: both are in the same worktree", names(tasks))
+        }
+        WaitsFor::Agent { agent, stopping: true } => format!("for {agent} to stop"),
+        WaitsFor::Agent { agent, stopping: false } => format!("for {agent} to end"),
         WaitsFor::Wave { wave } => format!("for wave {wave} to end"),
         WaitsFor::Slot { max_agents: 0 } => "for a free slot".to_owned(),
         WaitsFor::Slot { max_agents: 1 } => "for a free slot: one agent runs at a time".to_owned(),

@@ -8,11 +8,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::budget::BudgetState;
+use super::occupied::Occupied;
 use super::{AttemptRow, QuestionRow, RunRow, TaskRow, WaitRow};
 use crate::budget::Scope;
 use crate::decide::turns;
 use crate::event::PauseReason;
-use crate::ids::{QuestionId, TaskId};
+use crate::ids::{AgentName, QuestionId, TaskId};
 use crate::state::{State, TaskState};
 use crate::time::Time;
 use crate::view;
@@ -52,6 +53,8 @@ pub enum WaitsFor {
     },
     /// The quiet hours, in which nothing new starts.
     Quiet { until: Time },
+    /// An agent that is done with it or was told to stop has not ended yet: nobody continues its work beside it.
+    Agent { agent: AgentName, stopping: bool },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,6 +68,8 @@ pub enum Because {
     Agent,
     /// It works on the same files.
     Files,
+    /// Both are worked on in the same worktree.
+    Worktree,
 }
 
 /// What a person has to do.
@@ -178,7 +183,7 @@ pub struct Waits<'a> {
     now: Time,
     live: Vec<&'a AttemptRow>,
     questions: BTreeMap<&'a TaskId, QuestionId>,
-    artifacts: BTreeMap<&'a str, &'a TaskId>,
+    occupied: Occupied<'a>,
 }
 
 impl<'a> Waits<'a> {
@@ -192,17 +197,13 @@ impl<'a> Waits<'a> {
         now: Time,
     ) -> Self {
         let live: Vec<&AttemptRow> = attempts.iter().filter(|attempt| attempt.ended_at.is_none()).collect();
-        let busy = |task: &&TaskRow| live.iter().any(|attempt| attempt.tasks.contains(&task.id));
-        let begun = tasks.iter().filter(|task| !task.schedule.artifacts.is_empty()).filter(busy);
-        let artifacts =
-            begun.flat_map(|task| task.schedule.artifacts.iter().map(move |artifact| (artifact.as_str(), &task.id)));
         let open = questions.iter().filter(|question| question.answer.is_none());
         Self {
             run,
             coordinated,
             now,
-            artifacts: artifacts.collect(),
-            // If there are several questions, the first is answered first.
+            occupied: Occupied::new(tasks, attempts, run.schedule.wave),
+            // Of several questions the first is answered first.
             questions: open.rev().map(|question| (&question.task, question.id)).collect(),
             live,
         }
@@ -297,23 +298,16 @@ impl<'a> Waits<'a> {
         if let Some(wait) = gates.first().copied().flatten().filter(|_| closed) {
             return account(wait);
         }
+        // Before the slots: the slot that it waits for may be its own agent's.
+        if let Some(waits) = self.occupied.before(task) {
+            return waits;
+        }
         let max_agents = self.run.schedule.max_agents;
         let slot = WaitsFor::Slot { max_agents };
         if max_agents > 0 && self.live.len() >= max_agents as usize {
             return slot;
         }
-        if let Some(wait) = gates.first().copied().flatten() {
-            return account(wait);
-        }
-        let same_agent = self.live.iter().find(|attempt| task.agent.as_ref() == Some(&attempt.name));
-        if let Some(other) = same_agent.and_then(|attempt| attempt.task.clone()).filter(|other| *other != task.id) {
-            return WaitsFor::Task { tasks: vec![other], because: Because::Agent };
-        }
-        let shared = schedule.artifacts.iter().find_map(|artifact| self.artifacts.get(artifact.as_str()));
-        if let Some(other) = shared.filter(|other| ***other != task.id) {
-            return WaitsFor::Task { tasks: vec![(*other).clone()], because: Because::Files };
-        }
-        slot
+        gates.first().copied().flatten().map_or(slot, account)
     }
 
     fn is_closed(&self, wait: &WaitRow) -> bool {

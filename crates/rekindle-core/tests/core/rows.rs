@@ -13,7 +13,7 @@ use rekindle_core::progress::Progress;
 use rekindle_core::refusal::Refusal;
 use rekindle_core::render::session_state;
 use rekindle_core::report::Report;
-use rekindle_core::state::{RunPhase, State};
+use rekindle_core::state::{Attempt, AttemptPhase, RunPhase, State};
 use rekindle_core::view::{
     self, AttemptRow, Because, Counts, PersonAct, QuestionRow, RunRow, SetUp, TaskRow, Touched, Waits, WaitsFor,
 };
@@ -96,6 +96,16 @@ fn check(story: &Story, kept: &Kept) -> Result<(), TestCaseError> {
             ) => prop_assert!(!own_turn, "{} could begin and waits for {:?}", id, wait),
             Some(WaitsFor::Slot { .. }) => {
                 prop_assert!(own_turn || !running || task.holder.is_some(), "{} waits for no slot: {:?}", id, task);
+                let full = state.live_attempts().count() >= state.limits.max_agents as usize;
+                let one_at_a_time = state.hold.strikes > 0;
+                prop_assert!(full || one_at_a_time || !running, "{} has a slot and waits for one: {:?}", id, task);
+            }
+            Some(WaitsFor::Agent { agent, stopping }) => {
+                let lives = |a: &&Attempt| a.agent == *agent && a.phase != AttemptPhase::Ended;
+                let found = state.attempts.values().rev().find(lives);
+                prop_assert!(found.is_some(), "{} waits for {}, which has ended", id, agent);
+                let ordered = found.is_some_and(|found| found.is_live() && found.stop.is_some());
+                prop_assert_eq!(ordered, *stopping, "{} waits for {}", id, agent);
             }
             Some(
                 WaitsFor::Person { .. } | WaitsFor::Account { .. } | WaitsFor::Machine { .. } | WaitsFor::Task { .. },
@@ -162,6 +172,43 @@ fn what_could_begin_waits_for_a_slot_its_agent_or_its_files() {
     assert_eq!(waits(&Story::with(listed, limits(2)), "T2"), first(Because::Agent));
     let shared = "# Demo\n\n### T1: a\n- artifacts: x\n\nDo.\n\n### T2: b\n- artifacts: x\n\nDo.\n";
     assert_eq!(waits(&Story::with(shared, limits(2)), "T2"), first(Because::Files));
+}
+
+#[test]
+fn a_task_whose_agent_is_being_stopped_waits_for_it_to_stop_and_for_no_slot() {
+    for max_agents in [1, 2] {
+        let mut story = Story::with("# Demo\n\n### T1: a\n\nDo.\n", limits(max_agents));
+        story.started(1);
+        story.order(Order::Stop { task: task("T1") });
+        story.order(Order::Retry { task: task("T1") });
+        let agent = story.state.attempts[&AttemptId(1)].agent.clone();
+        let stops = Some(WaitsFor::Agent { agent, stopping: true });
+        assert_eq!(waits(&story, "T1"), stops, "with {max_agents} at once");
+        story.exited(1, exit_code(143));
+        assert_eq!(waits(&story, "T1"), None, "its next agent starts");
+    }
+}
+
+#[test]
+fn a_reviewer_waits_for_the_developer_to_end() {
+    let reviewed = "---\nplan: demo\nreview: [critic]\n---\n# Demo\n\n### T1: a\n\nDo.\n";
+    let mut story = Story::with(reviewed, limits(2));
+    story.started(1);
+    story.done(1, "T1");
+    story.checked("T1", true);
+    let agent = story.state.attempts[&AttemptId(1)].agent.clone();
+    assert!(matches!(waits(&story, "T1"), Some(WaitsFor::Agent { agent: found, .. }) if found == agent));
+}
+
+#[test]
+fn the_first_part_waits_for_the_agent_of_the_whole_to_stop() {
+    let mut story = Story::with("# Demo\n\n### T1: a\n\nDo.\n", limits(3));
+    story.started(1);
+    story.order(Order::Split { task: task("T1"), subtasks: vec!["one".into(), "two".into()] });
+    let agent = story.state.attempts[&AttemptId(1)].agent.clone();
+    assert_eq!(waits(&story, "T1.1"), Some(WaitsFor::Agent { agent, stopping: true }));
+    let after = WaitsFor::Task { tasks: vec![task("T1.1")], because: Because::Plan };
+    assert_eq!(waits(&story, "T1.2"), Some(after));
 }
 
 #[test]

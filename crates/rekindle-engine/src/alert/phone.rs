@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rekindle_core::ids::{AttemptId, QuestionId};
-use rekindle_core::phone::{PhoneMessage, PhoneOrder, Via};
+use rekindle_core::phone::{PhoneMessage, PhoneOrder, Via, unheard_text};
 use rekindle_core::text::{one_line, sanitize, truncate_bytes};
 use rekindle_core::time::Time;
 
@@ -285,15 +285,46 @@ fn thread(name: &str, mut talk: Talk, asking: Arc<Mutex<Option<Asking>>>) -> Opt
 
 /// Whether the run was paused from a phone, for code that waits for it to be resumed from there.
 #[derive(Clone, Debug, Default)]
-pub struct PausedFromPhone(Arc<AtomicBool>);
+pub struct PausedFromPhone {
+    so: Arc<AtomicBool>,
+    unawaited: Arc<AtomicBool>,
+}
 
 impl PausedFromPhone {
     pub fn is_so(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.so.load(Ordering::Relaxed)
     }
 
     pub fn set(&self, so: bool) {
-        self.0.store(so, Ordering::Relaxed);
+        self.so.store(so, Ordering::Relaxed);
+    }
+
+    /// The process ends with the pause: nobody is left to hear a `resume`.
+    pub fn nobody_waits(&self) {
+        self.unawaited.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_awaited(&self) -> bool {
+        !self.unawaited.load(Ordering::Relaxed)
+    }
+}
+
+/// Tells every phone that may control the run that nobody hears it from now on, and what to type instead. Whoever calls this ends
+/// next, so a channel gets a moment and no second try.
+pub fn tell_nobody_hears(channels: &Channels, plan: &str) {
+    let mut threads = Vec::new();
+    for phone in channels.phones.iter().filter(|_| channels.control) {
+        let (Ok(chat), text) = (phone.open(), unheard_text(plan)) else { continue };
+        let (working, through) = sync_channel::<()>(1);
+        let work = move || {
+            let _until_the_end = working;
+            let _nobody_is_left_to_tell = chat.send(&text);
+        };
+        let started = std::thread::Builder::new().name(format!("phone-{}", phone.via().name())).spawn(work);
+        threads.extend(started.ok().map(|_| through));
+    }
+    for through in threads {
+        let _in_time = through.recv_timeout(LAST_WORDS);
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::{Pid, test_kill_process};
 
 use super::call::{self, records};
-use super::names::HEADS;
+use super::names::{HEADS, record};
 use super::refs::{Move, Moved, there};
 use super::{Checkout, Error, Repo, Result, Work};
 
@@ -72,9 +72,19 @@ pub struct Counted {
 }
 
 impl Work {
+    /// The newest commit of the result. Where a later run has taken the branch's name, what is recorded of this one counts.
+    fn result_tip(&self) -> Result<String> {
+        let tip = self.tip(None, &mut Vec::new())?;
+        let recorded = self.repo.commit(&record(&self.run))?;
+        match self.is_another_runs(&tip, recorded.as_deref())? {
+            true => there(recorded, &self.branch),
+            false => Ok(tip),
+        }
+    }
+
     /// Counts the result from `base`, or from where it diverged from HEAD.
     pub fn counted(&self, base: Option<&str>) -> Result<Counted> {
-        let tip = self.tip(None, &mut Vec::new())?;
+        let tip = self.result_tip()?;
         let (base, head) = (self.base_of_run(base, &tip)?, self.repo.commit("HEAD")?);
         let taken = head.map(|head| self.repo.contains(&head, &tip)).transpose()?.unwrap_or(false);
         let range = base.as_ref().map_or_else(|| tip.clone(), |base| format!("{base}..{tip}"));
@@ -94,7 +104,7 @@ impl Work {
 
     /// Everything that the run changed, as one patch.
     pub fn whole_patch(&self, base: Option<&str>, most: usize) -> Result<(String, bool)> {
-        let tip = self.tip(None, &mut Vec::new())?;
+        let tip = self.result_tip()?;
         let base = self.base_of_run(base, &tip)?.map_or_else(|| self.repo.empty_tree(), Ok)?;
         self.repo.patch(&base, &tip, most)
     }

@@ -53,8 +53,11 @@ pub(super) fn base(run: &str, key: &str) -> String {
 
 /// Where the newest commit of a run's branch is recorded a second time.
 pub(super) fn record(run: &str) -> String {
-    format!("refs/rekindle-run/{}", part(run))
+    format!("{RECORDS}{}", part(run))
 }
+
+/// Where the newest commit of each run is recorded.
+pub(super) const RECORDS: &str = "refs/rekindle-run/";
 
 /// What a person found in a workspace when they took it over.
 pub(super) fn person(run: &str, key: &str) -> String {

@@ -51,7 +51,22 @@ impl Work {
             return Ok(None);
         }
         let branch = self.repo.commit(&format!("{HEADS}{}", self.branch))?;
-        if branch.is_some() { Ok(branch) } else { self.repo.commit(&names::record(&self.run)) }
+        let recorded = self.repo.commit(&names::record(&self.run))?;
+        match branch {
+            Some(tip) if !self.is_another_runs(&tip, recorded.as_deref())? => Ok(Some(tip)),
+            _ => Ok(recorded),
+        }
+    }
+
+    /// Whether the branch is at a commit that another run made and this one did not: a later run has taken the name since.
+    pub(super) fn is_another_runs(&self, tip: &str, recorded: Option<&str>) -> Result<bool> {
+        if recorded == Some(tip) {
+            return Ok(false);
+        }
+        let (own, at) = (names::record(&self.run), format!("--points-at={tip}"));
+        let call = self.repo.call().args(["for-each-ref", "--format=%(refname)", &at, names::RECORDS]);
+        let listed = call.ok()?;
+        Ok(String::from_utf8_lossy(&listed).lines().any(|name| name != own))
     }
 
     /// The worktrees that this run made and that still exist, by key.

@@ -4,6 +4,7 @@
 mod acp;
 mod background;
 mod bed;
+mod budget;
 mod chaos;
 mod compaction;
 mod coordinator;

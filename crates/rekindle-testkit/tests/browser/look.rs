@@ -136,8 +136,8 @@ fn cards(scene: &Scene) {
     assert_eq!(browser.value("getComputedStyle(document.querySelector('#tasks tr[data-key=T2]')).display"), "flex");
     assert_eq!(browser.value("document.querySelector('#tasks .listing').scrollWidth <= 360"), true);
     let label =
-        browser.value("getComputedStyle(document.querySelector('#tasks td[data-label=Tries]'), '::before').content");
-    assert!(label.as_str().is_some_and(|label| label.contains("Tries")), "{label}");
+        browser.value("getComputedStyle(document.querySelector('#tasks td[data-label=Attempts]'), '::before').content");
+    assert!(label.as_str().is_some_and(|label| label.contains("Attempts")), "{label}");
     browser.resize(1280, 900);
     assert_eq!(
         browser.value("getComputedStyle(document.querySelector('#tasks tr[data-key=T2]')).display"),
@@ -145,7 +145,7 @@ fn cards(scene: &Scene) {
     );
     let heads = browser.value("[...document.querySelectorAll('#tasks thead th')].map((head) => head.textContent)");
     let heads: Vec<&str> = heads.as_array().expect("heads").iter().filter_map(Value::as_str).collect();
-    assert!(heads.contains(&"Tries") && !heads.contains(&"Cost") && !heads.contains(&"Context"), "{heads:?}");
+    assert!(heads.contains(&"Attempts") && !heads.contains(&"Cost") && !heads.contains(&"Context"), "{heads:?}");
     // A failed task says why, shows the end of its log and what can be done.
     let card = browser.value("document.querySelector('#failed .card[data-key=T4]').innerText");
     let card = card.as_str().unwrap_or_default();

@@ -2,6 +2,7 @@
 
 use rekindle_core::phone::Via;
 use rekindle_testkit::chat::Chat;
+use rustix::process::Signal;
 
 use crate::phone::{code, project, sent};
 use crate::rig::Rig;
@@ -41,6 +42,43 @@ fn a_run_is_paused_and_resumed_from_a_phone() {
         assert_eq!(rig.events_of("session_pause").len(), 1, "{via}: {}", rig.story());
         rig.audit();
     }
+}
+
+#[test]
+fn a_phone_is_told_when_nobody_is_left_to_hear_its_resume() {
+    let via = Via::Telegram;
+    let unheard = "nobody hears `resume` here. To continue it, at the computer: rekindle resume";
+    // Paused at the computer, paused from the phone without waiting, and a wait that was ended.
+    let chat = Chat::start(via);
+    let rig = controlled(&chat, via);
+    let run = rig.run();
+    let code = code(&sent(&rig, &chat, "To control it, write:"));
+    rig.await_file("ran");
+    rig.ok(&["pause"]);
+    let ended = run.end();
+    assert!(sent(&rig, &chat, unheard).contains("the run is paused and its process has ended"), "{ended:?}");
+
+    let run = rig.start(&["run", "--no-wait", "plan.md"]);
+    rig.until("it runs again", || (rig.lines("ran").len() == 2).then_some(()));
+    chat.say(&format!("{code} pause"));
+    sent(&rig, &chat, "the run is paused; to continue it, at the computer: rekindle resume");
+    run.end();
+    let told = |wanted: usize| chat.sent().iter().filter(|text| text.contains(unheard)).count() == wanted;
+    rig.until("it is told again", || told(2).then_some(()));
+
+    let run = rig.run();
+    rig.until("it runs once more", || (rig.lines("ran").len() == 3).then_some(()));
+    chat.say(&format!("{code} pause"));
+    sent(&rig, &chat, &format!("the run is paused; to continue it, write: {code} resume"));
+    rig.until("the pause", || (rig.status()["coordinator"].is_null()).then_some(()));
+    assert!(told(2), "it waits: {:?}", chat.sent());
+    run.signal(Signal::INT);
+    let ended = run.end();
+    rig.until("it is told at the end", || told(3).then_some(()));
+    assert_ne!(ended.code, Some(0), "{ended:?}");
+    rig.touch("go");
+    rig.finish();
+    rig.audit();
 }
 
 #[test]

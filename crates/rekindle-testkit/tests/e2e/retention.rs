@@ -195,6 +195,46 @@ fn work_that_is_in_no_branch_of_the_persons_stays_until_it_is_given_up() {
     rig.git(&["cat-file", "-e", &tip]);
     assert_eq!(rig.events_of("cleaned").last().expect("on record")["details"]["discarded"], true);
     views_work(&rig);
+    // The next day: what a person gave up is not told as lost.
+    let shown = rig.ok(&["status"]);
+    assert!(shown.contains("result  discarded on ") && shown.contains("by `rekindle clean --discard`"), "{shown}");
+    assert!(!shown.contains("is gone"), "{shown}");
+    assert!(rig.status()["result"]["discarded"].as_str().is_some_and(|at| at.ends_with('Z')), "{}", rig.status());
+    assert!(rig.ok(&["report", "--markdown", "-"]).contains("- Result: discarded on "));
+    for command in ["land", "diff"] {
+        let refused = rig.rekindle(&[command]);
+        assert!(
+            refused.code == Some(1) && refused.err.contains(&format!("the result of run {run}, was discarded on ")),
+            "{refused:?}"
+        );
+        assert!(refused.err.contains("rekindle run PLAN --again"), "{refused:?}");
+    }
+}
+
+#[test]
+fn a_landed_run_whose_branch_a_later_one_took_is_still_landed() {
+    let rig = landed();
+    let first = rig.status()["run"]["id"].as_str().expect("an id").to_owned();
+    let made = rig.status()["result"]["commits"].as_u64();
+    rig.git(&["commit", "-q", "--allow-empty", "-m", "a day later"]);
+    assert_eq!(rig.rekindle(&["run", "plan.md", "--again"]).code, Some(0), "{}", rig.story());
+    let status = rig.status();
+    assert_eq!(
+        (status["result"]["branch"].as_str(), status["result"]["taken"].as_bool()),
+        (Some("rekindle/build"), Some(false))
+    );
+    let earlier: Value = serde_json::from_str(&rig.ok(&["status", "--json", "--run", &first])).expect("JSON");
+    assert_eq!((earlier["result"]["commits"].as_u64(), earlier["result"]["taken"].as_bool()), (made, Some(true)));
+    let before = rig.git(&["rev-parse", "rekindle/build"]);
+    let done = clean(&rig, &["--all"]);
+    assert_eq!(done["runs"][0]["work_kept"], Value::Null, "{done}");
+    assert_eq!(done["runs"][1]["work_kept"], "not_landed", "{done}");
+    assert_eq!(rig.git(&["rev-parse", "rekindle/build"]), before);
+    // Of the first nothing is left but that it was landed.
+    let again = rig.rekindle(&["clean", "--all"]);
+    assert!(!again.err.contains(&first), "{again:?}");
+    let shown = rig.ok(&["status", "--run", &first]);
+    assert!(shown.contains("landed in main as "), "{shown}");
 }
 
 #[test]

@@ -107,12 +107,12 @@ fn a_person_watches_answers_retries_and_leaves_and_the_run_goes_on() {
     look_around(&terminal);
     resize_there_and_back(&terminal);
     terminal.keys(&["?"]);
-    terminal.shows("keys (/ searches)");
+    terminal.shows("keys (/ filters)");
     // To the shell and back.
     terminal.keys(&["C-z"]);
     terminal.assert_given_back();
     terminal.line("fg; echo \"left with $?\"");
-    terminal.shows("keys (/ searches)");
+    terminal.shows("keys (/ filters)");
     terminal.keys(&["Escape", "q"]);
 
     let screen = terminal.shows("left with 0");

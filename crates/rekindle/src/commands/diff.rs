@@ -6,6 +6,7 @@ use rekindle_engine::git::{Repo, Work};
 use super::Context;
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
+use crate::picture::result;
 use crate::ui::{Tone, harmless};
 
 /// Longest patch that is printed: what a pager can still hold.
@@ -49,7 +50,9 @@ pub(crate) fn run(args: &DiffArgs, context: &Context) -> Result<Exit> {
             let message = "this run shares your checkout: its changes are there, beside yours";
             return Err(CliError::usage(message).hint("see them: git diff").hint("one task: rekindle diff T1"));
         }
-        None => work.whole_patch(run.row.work_base.as_deref(), MOST_BYTES)?,
+        None => work
+            .whole_patch(run.row.work_base.as_deref(), MOST_BYTES)
+            .map_err(|error| result::gone(&context.project, &run.row.id, error))?,
     };
     if patch.is_empty() {
         context.ui.say("nothing has changed");

@@ -22,6 +22,7 @@ use crate::client::orders;
 use crate::config::{Config, Sources};
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
+use crate::picture::result;
 use crate::pinned;
 use crate::ui::{Tone, elapsed, one_line, pause, short_commit};
 
@@ -153,7 +154,8 @@ fn land(args: &LandArgs, context: &Context) -> Result<Exit> {
         format!("{}\n\nThe result of rekindle's run {} of the plan {}.", title(&state), run.id, run.plan.name);
     let mut proven: Option<(Ready, usize)> = None;
     for _ in 0..TRIES {
-        let ready = match work.prepare_landing(&into, form, (run.work_base.as_deref(), since), &message)? {
+        let prepared = work.prepare_landing(&into, form, (run.work_base.as_deref(), since), &message);
+        let ready = match prepared.map_err(|error| result::gone(&context.project, run.id.as_str(), error))? {
             Prepared::Ready(ready) => ready,
             Prepared::Nothing => {
                 context.ui.say(&format!("there is nothing on {branch} that {into} does not have"));

@@ -120,10 +120,14 @@ fn go(prepared: prepare::Prepared, options: &RunOptions, context: &Context) -> R
         prepare::Prepared::Coordinate(_) if options.detach => background::start(context),
         prepare::Prepared::Coordinate(setup) => {
             let alerts = setup.programs.alerts.clone();
+            if options.no_wait {
+                alerts.paused.nobody_waits();
+            }
             let exit = foreground::coordinate(*setup, options.progress, context)?;
             if exit == Exit::Paused && alerts.paused.is_so() && !options.no_wait {
                 return phone::wait_for_resume(&alerts, options, context);
             }
+            phone::tell_if_left_paused(&alerts, context);
             Ok(exit)
         }
     }

@@ -166,7 +166,7 @@ fn task_table(picture: &Picture) -> Table {
     let mut table = Table::new(&[
         ("TASK", Align::Left),
         ("STATE", Align::Left),
-        ("TRIES", Align::Right),
+        ("ATTEMPTS", Align::Right),
         ("WAVE", Align::Right),
         ("TIME", Align::Right),
         ("AGENT", Align::Left),
@@ -221,7 +221,7 @@ fn agent_table(agents: &[AttemptRow], now: Time, width: usize) -> Table {
     for agent in agents {
         let lives = agent.ended_at.is_none();
         let task = agent.task.as_ref().map(ToString::to_string).unwrap_or_default();
-        let cause = agent.cause.as_ref().map(|cause| format!(" ({cause})")).unwrap_or_default();
+        let cause = agent.cause.as_ref().map(|cause| format!(" ({})", cause.replace('_', " "))).unwrap_or_default();
         let mut cells = vec![
             (agent.name.to_string(), Some(Tone::Strong)),
             (standing(agent), Some(Tone::of_state(&agent.state))),

@@ -44,8 +44,8 @@ const TICKS_MAX: i64 = 8;
 /// A period is squeezed when it is longer than the whole divided by this: shorter ones do no harm.
 const LONG_PART: i64 = 8;
 
-/// The width of a squeezed period: enough for its label.
-const SQUEEZED: f64 = 48.0;
+/// The width of a squeezed stretch: its label fits.
+const SQUEEZED: f64 = 64.0;
 
 /// Least room between two labels of the axis.
 const LABEL: f64 = 52.0;

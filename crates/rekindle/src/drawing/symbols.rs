@@ -155,7 +155,10 @@ mod tests {
         let given = vec![symbol(MarkKind::Crash, 50.0), symbol(MarkKind::Recovery, 50.1), symbol(MarkKind::Done, 50.2)];
         let clusters = clustered(given, 0.0, 100.0);
         assert_eq!(clusters.len(), 1);
-        assert_eq!((drawn(&clusters[0]).as_str(), clusters[0].text().as_str()), ("✖ ↻ ✔", "crash · recovery · done"));
+        assert_eq!(
+            (drawn(&clusters[0]).as_str(), clusters[0].text().as_str()),
+            ("✖ ↻ ✔", "crash · recovery · complete")
+        );
         let apart = vec![symbol(MarkKind::Crash, 10.0), symbol(MarkKind::Recovery, 60.0)];
         let places: Vec<f64> = clustered(apart, 0.0, 100.0).iter().map(|cluster| cluster.x).collect();
         assert_eq!(places, [10.0, 60.0], "where there is room each stands at its time");

@@ -18,8 +18,8 @@ use crate::ui::{date_time, elapsed};
 /// Width of the whole, in units of the drawing.
 const WIDTH: f64 = 1_180.0;
 
-/// Where the time axis starts: the tasks' names are to the left of it.
-const LEFT: f64 = 272.0;
+/// Where the time begins at the latest, and at the earliest: what stands before it are the tasks' names.
+const LEFT: (f64, f64) = (132.0, 272.0);
 
 /// Space on the right, for symbols at the end.
 const RIGHT: f64 = 18.0;
@@ -39,8 +39,8 @@ const BAR_MIN: f64 = 2.0;
 /// Height of the line that names a wave.
 const WAVE: f64 = 24.0;
 
-/// Where names begin and where they have to end.
-const NAMES: (f64, f64) = (6.0, LEFT - 10.0);
+/// Where names begin, and what is left free behind them.
+const NAMES: (f64, f64) = (6.0, 10.0);
 
 /// The font of the names.
 const NAME: Font = Font::plain(12.0);
@@ -57,7 +57,8 @@ pub(crate) fn timeline(picture: &Picture, links: Links) -> Markup {
     }
     let tasks = &picture.tasks[..picture.tasks.len().min(LANES_MAX)];
     let more = picture.tasks.len() - tasks.len();
-    let scale = scale(picture, tasks);
+    let left = left(tasks);
+    let scale = scale(picture, tasks, left);
     let (rows, height) = rows(tasks);
     let counts = picture.counts();
     let about = format!(
@@ -72,11 +73,11 @@ pub(crate) fn timeline(picture: &Picture, links: Links) -> Markup {
             svg.timeline viewBox={ "0 0 " (px(WIDTH)) " " (px(height)) } role="group" aria-label=(about) {
                 @for row in &rows { @if let Row::Wave(number, top) = row { (wave(*number, *top)) } }
                 (axis(picture, &scale, height))
-                @for row in &rows { @if let Row::Task(task, top) = row { (lane(picture, task, &scale, *top, links)) } }
+                @for row in &rows { @if let Row::Task(task, top) = row { (lane(picture, task, (&scale, left), *top, links)) } }
             }
         }
         @if more > 0 { p.note { (more) " more tasks are not drawn." } }
-        (legend())
+        (legend(picture, tasks))
     }
 }
 
@@ -115,14 +116,20 @@ fn wave(number: u32, top: f64) -> Markup {
     }
 }
 
-fn scale(picture: &Picture, tasks: &[TaskRow]) -> Scale {
+/// Where the time begins: behind the longest name, so that little of a narrow screen goes to names.
+fn left(tasks: &[TaskRow]) -> f64 {
+    let widths = tasks.iter().map(|task| NAME.width("✔ ") + NAME.width(&format!("{} {}", task.id, task.title)));
+    (widths.fold(0.0, f64::max).ceil() + NAMES.0 + NAMES.1).clamp(LEFT.0, LEFT.1)
+}
+
+fn scale(picture: &Picture, tasks: &[TaskRow], left: f64) -> Scale {
     let until = picture.until();
     let mut busy = Vec::new();
     for span in tasks.iter().flat_map(|task| picture.history.of(&task.id)) {
         busy.push((span.begun_at.0, span.ended_at.unwrap_or(until).0));
         busy.extend(span.marks.iter().map(|mark| (mark.time.0, mark.time.0)));
     }
-    Scale::new(picture.run.started_at.0, until.0, LEFT, WIDTH - LEFT - RIGHT, busy)
+    Scale::new(picture.run.started_at.0, until.0, left, WIDTH - left - RIGHT, busy)
 }
 
 fn axis(picture: &Picture, scale: &Scale, height: f64) -> Markup {
@@ -152,12 +159,13 @@ fn axis(picture: &Picture, scale: &Scale, height: f64) -> Markup {
     }
 }
 
-fn lane(picture: &Picture, task: &TaskRow, scale: &Scale, top: f64, links: Links) -> Markup {
+fn lane(picture: &Picture, task: &TaskRow, (scale, left): (&Scale, f64), top: f64, links: Links) -> Markup {
+    let room = left - NAMES.0 - NAMES.1;
     let stands = standing::of(picture, task);
     let middle = top + LANE / 2.0;
     let spans = picture.history.of(&task.id);
     let lead = NAME.width(stands.symbol) + NAME.width(" ");
-    let name = NAME.fit(&format!("{} {}", task.id, task.title), NAMES.1 - NAMES.0 - lead);
+    let name = NAME.fit(&format!("{} {}", task.id, task.title), room - lead);
     let note = stands.note.as_ref().map(|note| format!("; {note}")).unwrap_or_default();
     let about = tip(&format!("{}: {} – {}{note}", task.id, task.title, stands.word));
     html! {
@@ -166,7 +174,7 @@ fn lane(picture: &Picture, task: &TaskRow, scale: &Scale, top: f64, links: Links
             a href=(links.task(&task.id)) {
                 title { (about) }
                 // Whatever the font, no name reaches the bars.
-                svg.clip x=(px(NAMES.0)) y=(px(top)) width=(px(NAMES.1 - NAMES.0)) height=(px(LANE)) {
+                svg.clip x=(px(NAMES.0)) y=(px(top)) width=(px(room)) height=(px(LANE)) {
                     text x="0" y=(px(LANE / 2.0 + 4.0)) {
                         tspan class={ "symbol " (class_of(stands.tone)) } { (stands.symbol) } " " (name)
                     }
@@ -177,7 +185,7 @@ fn lane(picture: &Picture, task: &TaskRow, scale: &Scale, top: f64, links: Links
                 (bar(picture, &task.id, span, free, scale, middle, links))
             }
             (tail(picture, task, spans, scale, middle))
-            @for cluster in clustered(symbols(picture, spans, scale), LEFT, WIDTH) { (marks(&cluster, middle)) }
+            @for cluster in clustered(symbols(picture, spans, scale), left, WIDTH) { (marks(&cluster, middle)) }
         }
     }
 }
@@ -336,19 +344,26 @@ fn words(span: &Span, free: Option<Time>, runs: Time, end: Time, fate: &Fate) ->
     words
 }
 
-fn legend() -> Markup {
+/// What the bars and symbols of a drawing mean: those that are in it.
+fn legend(picture: &Picture, tasks: &[TaskRow]) -> Markup {
+    let spans = || tasks.iter().flat_map(|task| picture.history.of(&task.id));
+    let happened = |kind: MarkKind| spans().any(|span| span.marks.iter().any(|mark| mark.kind == kind));
+    let drawn = |class: &str| match class {
+        "waiting" | "starting" => spans().next().is_some(),
+        class => spans().any(|span| Fate::of(span).class == class),
+    };
     let bars = [
         ("waiting", "waits"),
         ("starting", "starts"),
         ("active", "running"),
-        ("ok", "done"),
+        ("ok", "complete"),
         ("warn", "recovered"),
         ("bad", "crashed or failed"),
     ];
     html! {
         ul.legend aria-label="Legend" {
-            @for (class, word) in bars { li { span class={ "key " (class) } {} (word) } }
-            @for kind in MarkKind::ALL {
+            @for (class, word) in bars.into_iter().filter(|(class, _)| drawn(class)) { li { span class={ "key " (class) } {} (word) } }
+            @for kind in MarkKind::ALL.into_iter().filter(|kind| happened(*kind)) {
                 li { span class={ "symbol " (class_of(kind.tone())) } { (kind.symbol()) } " " (kind.name()) }
             }
         }

@@ -25,9 +25,9 @@ const BY_TASK: [Column; 8] = [
     ("Task", ""),
     ("Title", "title"),
     ("State", "state"),
-    ("Tries", "r"),
+    ("Attempts", "r"),
     ("Tokens", "r"),
-    ("By rekindle", "r"),
+    ("Tokens by rekindle", "r"),
     ("Cost", "r"),
     ("Context", ""),
 ];

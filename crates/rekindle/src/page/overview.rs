@@ -25,7 +25,7 @@ const COLUMNS: [Column; 10] = [
     ("State", "state"),
     ("Why", "why"),
     ("Agent", ""),
-    ("Tries", "r"),
+    ("Attempts", "r"),
     ("Context", ""),
     ("Time", "r"),
     ("Tokens", "r"),

@@ -102,7 +102,7 @@ fn attempts(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Markup {
         let cells: Vec<Option<Markup>> = all.iter().map(|attempt| show(attempt)).collect();
         html! { @if cells.iter().any(Option::is_some) { tr {
             th scope="row" { (name) }
-            @for (cell, attempt) in cells.into_iter().zip(&all) { td data-label=(format!("#{}", attempt.attempt.0)) { @if let Some(cell) = cell { (cell) } @else { span.dim { "–" } } } }
+            @for (cell, attempt) in cells.into_iter().zip(&all) { td data-label=(format!("#{}", picture.number_of(&task.id, attempt.attempt))) { @if let Some(cell) = cell { (cell) } @else { span.dim { "–" } } } }
         } } }
     };
     let plain = |text: &str| Some(html! { (one_line(text)) });

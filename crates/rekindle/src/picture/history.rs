@@ -70,8 +70,24 @@ impl MarkKind {
             Self::Refused => "refused",
             Self::Question => "question",
             Self::Failed => "failed",
-            Self::Done => "done",
+            Self::Done => "complete",
         }
+    }
+
+    /// How often it happened, in words.
+    pub(crate) fn counted(self, many: u64) -> String {
+        let (one, more) = match self {
+            Self::Compaction => ("compaction", "compactions"),
+            Self::Crash => ("crash", "crashes"),
+            Self::Hang => ("hang", "hangs"),
+            Self::Limit => ("limit", "limits"),
+            Self::Recovery => ("recovery", "recoveries"),
+            Self::Refused => ("refused claim", "refused claims"),
+            Self::Question => ("question", "questions"),
+            Self::Failed => ("failed task", "failed tasks"),
+            Self::Done => ("completion", "completions"),
+        };
+        text::counted(many, one, more)
     }
 
     pub(crate) fn symbol(self) -> &'static str {

@@ -3,12 +3,15 @@
 use rekindle_core::event::Landed;
 use rekindle_core::pull_request::{KnownPullRequest, PullRequestStage};
 use rekindle_core::text::counted;
+use rekindle_core::time::Time;
 use rekindle_core::view::{RunRow, TaskRow};
-use rekindle_engine::git::{Counted, Repo, Work};
-use serde::Serialize;
+use rekindle_engine::git::{self, Counted, Repo, Work};
+use serde::{Serialize, Serializer};
 
+use crate::error::CliError;
 use crate::project::Project;
-use crate::ui::{one_line, short_commit};
+use crate::ui::{date_time, one_line, short_commit, stamp};
+use crate::view::View;
 
 /// Tasks that a line names; the rest is a number.
 const NAMED_MAX: usize = 5;
@@ -35,6 +38,13 @@ pub(crate) struct RunResult {
     /// Why it could not be counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unknown: Option<String>,
+    /// When the person gave it up.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "stamped")]
+    pub discarded: Option<Time>,
+}
+
+fn stamped<S: Serializer>(time: &Option<Time>, to: S) -> Result<S::Ok, S::Error> {
+    time.map(stamp).serialize(to)
 }
 
 /// The result of a run that works on its own branch; `None` if agents share the checkout.
@@ -47,6 +57,8 @@ pub(crate) fn of(project: &Project, run: &RunRow, tasks: &[TaskRow]) -> Option<R
         Ok(counted) => (counted, None),
         Err(error) => (Counted::default(), Some(error.to_string())),
     };
+    // Git cannot tell a branch that was given up from one that was lost; the log can.
+    let discarded = unknown.as_ref().and_then(|_| discarded_at(project, &run.id));
     let Counted { commits, files, insertions, deletions, taken, tip } = counted;
     let unproven = tasks.iter().filter(|task| task.unproven).map(|task| task.id.to_string()).collect();
     let (landed, pull_request) = (run.landed.clone(), run.pull_request.clone());
@@ -62,13 +74,39 @@ pub(crate) fn of(project: &Project, run: &RunRow, tasks: &[TaskRow]) -> Option<R
         taken,
         tip,
         unknown,
+        discarded,
     })
+}
+
+/// When the result of a run was given up; nothing where it was not, or the log cannot be read.
+fn discarded_at(project: &Project, run: &str) -> Option<Time> {
+    View::open(project).ok()?.run_named(run).ok()?.discarded_at().ok()?
+}
+
+/// That there is nothing of a result any more, for whoever asks for it.
+pub(crate) fn gone(project: &Project, run: &str, error: git::Error) -> CliError {
+    let git::Error::Gone(branch) = &error else { return error.into() };
+    match discarded_at(project, run) {
+        Some(at) => CliError::refused(format!("{}, the result of run {run}, was {}", one_line(branch), discarded(at)))
+            .hint("do the plan again: rekindle run PLAN --again"),
+        None => error.into(),
+    }
+}
+
+fn discarded(at: Time) -> String {
+    format!("discarded on {} by `rekindle clean --discard`", date_time(at))
 }
 
 impl RunResult {
     /// The branch and what is on it.
     pub(crate) fn headline(&self) -> String {
         let branch = one_line(&self.branch);
+        if let Some(at) = self.discarded {
+            return format!("{}; it was on {branch}", discarded(at));
+        }
+        if let Some((_, landed)) = self.unknown.as_ref().zip(self.landed.as_ref()) {
+            return format!("{}; {branch} has nothing of it any more", landed_words(landed));
+        }
         if let Some(unknown) = &self.unknown {
             return format!("on {branch} ({})", one_line(unknown));
         }
@@ -109,9 +147,7 @@ impl RunResult {
         match newest {
             _ if self.commits == 0 || self.unknown.is_some() => Next::Nothing,
             None if shown.is_some() => Next::Landed(shown.map(|known| one_line(&known.words())).unwrap_or_default()),
-            Some(landed) => {
-                Next::Landed(format!("landed in {} as {}", one_line(&landed.into), short_commit(&landed.commit)))
-            }
+            Some(landed) => Next::Landed(landed_words(landed)),
             None if self.taken => Next::Landed("your checkout has it".to_owned()),
             None => Next::Take,
         }
@@ -126,6 +162,10 @@ impl RunResult {
         };
         std::iter::once(self.headline()).chain(self.doubt()).chain(next).collect()
     }
+}
+
+fn landed_words(landed: &Landed) -> String {
+    format!("landed in {} as {}", one_line(&landed.into), short_commit(&landed.commit))
 }
 
 /// What to type.
@@ -162,6 +202,23 @@ mod tests {
         let told = result().lines();
         assert_eq!(told[0], "1 commit on rekindle/x: 2 files, +30 −4");
         assert_eq!(told[1], "your checkout is unchanged; see it: rekindle diff · take it: rekindle land");
+    }
+
+    #[test]
+    fn what_was_given_up_or_landed_is_not_called_lost() {
+        let lost = || RunResult { unknown: Some("rekindle/x is gone".to_owned()), commits: 0, ..result() };
+        let told = RunResult { discarded: Some(Time(1_763_200_000_000)), ..lost() }.lines();
+        let [only] = &told[..] else { panic!("{told:?}") };
+        assert!(only.starts_with("discarded on 2025-11-15 ") && only.ends_with("; it was on rekindle/x"), "{only}");
+        let landed = Landed {
+            into: "main".to_owned(),
+            commit: "abc".to_owned(),
+            tip: "abc".to_owned(),
+            form: "merge".to_owned(),
+        };
+        let told = RunResult { landed: Some(landed), ..lost() }.lines();
+        assert_eq!(told, ["landed in main as abc; rekindle/x has nothing of it any more"]);
+        assert_eq!(lost().lines(), ["on rekindle/x (rekindle/x is gone)"]);
     }
 
     #[test]

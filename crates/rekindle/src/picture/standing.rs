@@ -102,7 +102,11 @@ fn waiting(picture: &Picture, task: &TaskRow, waits: &WaitsFor) -> Standing {
         WaitsFor::Time { .. } => {
             Standing { symbol: "↻", ascii: "~", word: "tries again", tone: Tone::Warning, note: Some(words) }
         }
-        WaitsFor::Wave { .. } | WaitsFor::Slot { .. } | WaitsFor::SetUp { .. } | WaitsFor::Task { .. } => {
+        WaitsFor::Wave { .. }
+        | WaitsFor::Slot { .. }
+        | WaitsFor::SetUp { .. }
+        | WaitsFor::Agent { .. }
+        | WaitsFor::Task { .. } => {
             let word = match task.state.as_str() {
                 "awaiting_review" => "awaits review",
                 "awaiting_audit" => "awaits audit",

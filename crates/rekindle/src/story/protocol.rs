@@ -11,7 +11,7 @@ use rekindle_core::text::counted;
 use rekindle_core::time::Time;
 
 use super::Parts;
-use crate::ui::{Tone, clock_time, elapsed, one_line};
+use crate::ui::{Tone, clock_time, elapsed, one_line, short_commit};
 
 pub(super) fn tell(fact: &ReviewEvent) -> Parts {
     match fact {
@@ -48,7 +48,9 @@ pub(super) fn tell(fact: &ReviewEvent) -> Parts {
         ReviewEvent::EnvironmentDisagreement(differ) => ("DIFFERS", Tone::Warning, environments(differ)),
         ReviewEvent::FocusReset {} => ("FORGOTTEN", Tone::Dim, "what critics had learned to look for".to_owned()),
         ReviewEvent::MergeOrdered(_) => ("MERGING", Tone::Dim, "its work goes into the run's branch".to_owned()),
-        ReviewEvent::WorkMerged { commit: Some(commit) } => ("MERGED", Tone::Good, format!("as {commit}")),
+        ReviewEvent::WorkMerged { commit: Some(commit) } => {
+            ("MERGED", Tone::Good, format!("as {}", short_commit(commit)))
+        }
         ReviewEvent::WorkMerged { commit: None } => ("MERGED", Tone::Dim, "nothing had changed".to_owned()),
         ReviewEvent::MergeConflicted { files } => {
             ("CONFLICT", Tone::Warning, format!("others changed the same files: {}", files.join(", ")))

@@ -341,6 +341,7 @@ impl App {
         let wave = self.tree.chosen().is_some_and(|row| row.node.task().is_none());
         match action {
             Action::Filter | Action::NextTab | Action::Full if self.popup.is_none() && self.picture.is_none() => false,
+            Action::Runs => self.picture.is_some() || self.wanted.is_some(),
             Action::Answer => orders && self.picture.iter().any(|picture| picture.open_questions().next().is_some()),
             Action::Retry => orders && ended(&["failed", "skipped"]),
             Action::RetryFailed => orders && wave && self.picture.iter().any(|picture| picture.counts().failed > 0),

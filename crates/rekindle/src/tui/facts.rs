@@ -3,6 +3,7 @@
 
 use rekindle_core::last_words;
 use rekindle_core::review::Verdict;
+use rekindle_core::strategy::Strategy;
 use rekindle_core::text::counted;
 use rekindle_core::time::Time;
 use rekindle_core::view::{RunRow, TaskRow};
@@ -66,7 +67,7 @@ pub(super) fn of_task(picture: &Picture, task: &TaskRow) -> Vec<TextLine> {
     fact(&mut lines, "parts", &names(&task.parts));
     fact(&mut lines, "agent", task.agent.as_ref().map(|agent| agent.as_str()).unwrap_or_default());
     fact(&mut lines, "cost", &spent(picture.spent_by_task().get(&task.id).copied().unwrap_or_default()));
-    fact(&mut lines, "last end", &task.cause.as_deref().unwrap_or_default().replace('_', " "));
+    fact(&mut lines, "last cause", &task.cause.as_deref().unwrap_or_default().replace('_', " "));
     fact(&mut lines, "workspace", task.workspace.as_deref().unwrap_or_default());
     fact(&mut lines, "merged as", task.merged.as_deref().unwrap_or_default());
     fact(&mut lines, "compacted", &times(task.compactions));
@@ -171,13 +172,10 @@ fn attempts(lines: &mut Vec<TextLine>, picture: &Picture, task: &TaskRow) {
         let context = super::tree::context_of(attempt).map(|full| format!(", context {full}%")).unwrap_or_default();
         let used = spent(Spent::by_all(std::slice::from_ref(*attempt)));
         let used = if used.is_empty() { used } else { format!(", {used}") };
-        let text = format!(
-            "{} ({}{model}, {}): {}, {took}{context}{used}",
-            attempt.name,
-            attempt.cli,
-            attempt.strategy,
-            end.replace('_', " ")
-        );
+        let start = Some(attempt.strategy).filter(|start| *start != Strategy::First);
+        let start = start.map(|start| format!(", {start}")).unwrap_or_default();
+        let end = end.replace('_', " ");
+        let text = format!("{} ({}{model}{start}): {end}, {took}{context}{used}", attempt.name, attempt.cli);
         let text = last_words::with(&text, attempt.last_words.as_deref());
         let time = clock_time(attempt.started_at);
         lines.push(TextLine::marked(format!("#{number}"), Tone::Active, one_line(&text)).at(time));
@@ -220,7 +218,7 @@ pub(super) fn of_run(picture: &Picture) -> Vec<TextLine> {
     let counts: Vec<String> = MarkKind::ALL
         .into_iter()
         .filter(|kind| picture.history.count(*kind) > 0)
-        .map(|kind| format!("{} {}", kind.name(), picture.history.count(kind)))
+        .map(|kind| kind.counted(picture.history.count(kind)))
         .collect();
     fact(&mut lines, "so far", &counts.join(", "));
     if !picture.history.news.is_empty() {

@@ -13,6 +13,9 @@ const TIMES_FROM: usize = 50;
 /// Width of the column of words before the lines.
 const MARK_WIDTH: usize = 11;
 
+/// Width of the number of an attempt: it has no need for more, and its line is long.
+const NUMBER_WIDTH: usize = 2;
+
 /// What the detail shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Tab {
@@ -98,8 +101,9 @@ impl TextLine {
             lead = format!("{} ", self.time);
         }
         if !self.mark.is_empty() {
-            // A longer word keeps its own width; it is never truncated.
-            let pad = MARK_WIDTH.saturating_sub(wide::width(&self.mark));
+            // A longer word has its own width; it is never cut.
+            let width = if self.mark.starts_with('#') { NUMBER_WIDTH } else { MARK_WIDTH };
+            let pad = width.saturating_sub(wide::width(&self.mark));
             lead.push_str(&format!("{}{} ", self.mark, " ".repeat(pad)));
         }
         lead

@@ -72,7 +72,7 @@ fn a_claim_that_is_not_proven_ends_with_1_and_the_checks_output() {
     let evidence = Evidence { checks: vec![check], missing_artifacts: vec!["out.txt".to_owned()], health: Vec::new() };
     let server = coordinator(&environment, vec![Some(Response::NotProven { task: task(), evidence })]);
     insta::assert_snapshot!(environment.run(&["task", "done", "T1"]), @r"
-    out| `make test` exited with 2 after 1s200ms
+    out| `make test` exited with 2 after 1s
     out|   1 failed
     out|   red
     out| out.txt is not there

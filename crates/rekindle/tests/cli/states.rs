@@ -15,13 +15,13 @@ fn status_shows_the_run_and_what_to_do() {
     insta::assert_snapshot!(environment.run(&["status"]), @r"
     out| plan: failed, 1/2 complete, 1 failed, 22s
     out| 
-    out| TASK  STATE     TRIES  WAVE  TIME  AGENT         TITLE
-    out| T1    complete    2/3     1    5s  developer-T1  Parse (parser with 3 tests)
-    out| T2    failed      1/1     1   21s  developer-T2  Print (it ended by itself before its work was complete; check `make te…
+    out| TASK  STATE     ATTEMPTS  WAVE  TIME  AGENT         TITLE
+    out| T1    complete       2/3     1    5s  developer-T1  Parse (parser with 3 tests)
+    out| T2    failed         1/1     1   21s  developer-T2  Print (it ended by itself before its work was complete; check `make…
     out| 
     out| AGENT         STATE  ATTEMPT  PID  TIME  ROLE       TASK
     out| developer-T1  ended        2         6s  developer  T1 (completed)
-    out| developer-T2  ended        1        21s  developer  T2 (exited_incomplete)
+    out| developer-T2  ended        1        21s  developer  T2 (exited incomplete)
     err| hint: rekindle why T2; then rekindle task retry T2 or rekindle task skip T2
     err| the state takes $SIZE of disk
     exit 0
@@ -98,7 +98,7 @@ fn events_are_told_in_words_and_whole_for_programs() {
     out|    26 03:04:28   LOOKED AT T2 developer-T2          its agent ended without a report: rekindle runs its checks
     out|    27 03:04:28  NOT PROVEN T2 developer-T2          check `make test` exited with 1
     out|    28 03:04:28       ENDED T2 developer-T2          exited_incomplete: it ended by itself before its work was complete; its last words: "The printer is done."
-    out|    29 03:04:28      FAILED T2 developer-T2          check_never_passed: it ended by itself before its work was complete; check `make test` exited with 1; 1 of 1 attempt used; its last words: "The printer is done."
+    out|    29 03:04:28      FAILED T2 developer-T2          it ended by itself before its work was complete; check `make test` exited with 1; 1 of 1 attempt used; its last words: "The printer is done."
     out|    30 03:04:28       ALERT T2                       task T2 failed: it ended by itself before its work was complete; check `make test` exited with 1; 1 of 1 attempt used; its last words: "The printer is done."
     out|    31 03:04:28    FINISHED                          1 complete, 1 failed, 0 skipped, 0 out of reach
     err| times are in UTC

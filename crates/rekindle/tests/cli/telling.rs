@@ -56,12 +56,12 @@ fn status_shows_what_agents_have_used() {
     insta::assert_snapshot!(rest, @"
     out| interrupted: continue with `rekindle run plan.md`
     out| 
-    out| TASK  STATE   TRIES  WAVE  TIME  AGENT         TITLE
-    out| T1    paused    1/3     1        developer-T1  Parse (interrupted: continue with `rekindle run plan.md`)
+    out| TASK  STATE   ATTEMPTS  WAVE  TIME  AGENT         TITLE
+    out| T1    paused       1/3     1        developer-T1  Parse (interrupted: continue with `rekindle run plan.md`)
     out| 
     out| AGENT         STATE  ATTEMPT  PID  TIME  CONTEXT  TOKENS   COST  ROLE       TASK
     out| developer-T1  ended        1         6s  43% +1c   12.3k  $0.12  developer  T1 (crashed)
-    out| developer-T1  ended        2         6s      50%   12.3k  $0.25  developer  T1 (usage_limit)
+    out| developer-T1  ended        2         6s      50%   12.3k  $0.25  developer  T1 (usage limit)
     err| the state takes $SIZE of disk
     exit 0
     ");

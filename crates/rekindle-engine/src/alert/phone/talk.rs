@@ -302,7 +302,10 @@ impl Talk {
         match self.line.order(self.from(heard), order) {
             Some(Said::Taken) if pauses => {
                 self.paused.set(true);
-                Done::Told(format!("the run is paused; to continue it, write: {code} resume"))
+                Done::Told(match self.paused.is_awaited() {
+                    true => format!("the run is paused; to continue it, write: {code} resume"),
+                    false => "the run is paused; to continue it, at the computer: rekindle resume".to_owned(),
+                })
             }
             Some(Said::Taken) => Done::Told("the run is in progress".to_owned()),
             // Already paused, or this message was handled before: either way there is nothing to do.

@@ -9,7 +9,7 @@ use rekindle_core::phone::{PhoneMessage, PhoneOrder};
 use rekindle_core::state::{RunPhase, State};
 use rekindle_core::view;
 use rekindle_engine::alert::Channels;
-use rekindle_engine::alert::phone::{Asking, Line, Phones, Said, Shared};
+use rekindle_engine::alert::phone::{Asking, Line, Phones, Said, Shared, tell_nobody_hears};
 use rekindle_engine::driver;
 use rekindle_engine::state_dir::StateDir;
 use rekindle_engine::store;
@@ -44,8 +44,11 @@ pub(super) fn wait_for_resume(alerts: &Channels, options: &RunOptions, context: 
     loop {
         for signal in signals.pending() {
             match signal {
-                SIGINT => return Ok(Exit::Interrupted),
-                SIGTERM => return Ok(Exit::Terminated),
+                SIGINT | SIGTERM => {
+                    drop(phones);
+                    tell_if_left_paused(alerts, context);
+                    return Ok(if signal == SIGINT { Exit::Interrupted } else { Exit::Terminated });
+                }
                 _ => {}
             }
         }
@@ -59,6 +62,17 @@ pub(super) fn wait_for_resume(alerts: &Channels, options: &RunOptions, context: 
             return Ok(Exit::Paused);
         }
         ui::pause(LOOK_MS);
+    }
+}
+
+/// This process ends and leaves the run paused: a phone that may resume it is told that nobody would hear that.
+pub(super) fn tell_if_left_paused(alerts: &Channels, context: &Context) {
+    if !alerts.control || alerts.phones.is_empty() {
+        return;
+    }
+    let state = StateDir::open(&context.project.state_dir).ok().and_then(|dir| paused(&dir));
+    if let Some(run) = state.and_then(|state| state.run) {
+        tell_nobody_hears(alerts, &run.plan.name);
     }
 }
 

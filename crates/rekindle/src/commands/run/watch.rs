@@ -168,8 +168,9 @@ impl Screen {
             self.complaints().iter().for_each(|line| self.ui.say(line));
             return Ok(());
         }
-        let Some(picture) = self.reader.look()? else { return Ok(()) };
+        // Events first: a picture that is older than they are would count what they tell as open.
         let fresh = self.fresh()?;
+        let Some(picture) = self.reader.look()? else { return Ok(()) };
         let waits = Some(&picture.run).filter(|row| row.state == "waiting").and_then(|row| row.resumes_at);
         let wait = waits.filter(|until| self.told_wait != Some(*until));
         let ends = fresh.iter().enumerate().map(|(at, event)| self.ends.shown(event, &fresh[at + 1..]));

@@ -64,9 +64,9 @@ pub(super) fn tables(report: &Report, picture: &Picture) -> Markup {
         (groups(&report.costs))
         @if known {
             h4 { "By task" }
-            p.dim { "An attempt that held several tasks counts in full for each. \"By rekindle\" is what its prompts and messages added." }
+            p.dim { "An attempt that held several tasks counts in full for each. \"By rekindle\" are the tokens that its prompts and messages added." }
             div.wide { table {
-                thead { tr { th { "Task" } th { "Title" } th.number { "Tokens" } th.number { "By rekindle" } th.number { "Cost" } } }
+                thead { tr { th { "Task" } th { "Title" } th.number { "Tokens" } th.number { "Tokens by rekindle" } th.number { "Cost" } } }
                 tbody { @for task in &report.tasks {
                     tr {
                         td { (task_link(task.row.id.as_str())) } td { (words(&task.row.title)) }

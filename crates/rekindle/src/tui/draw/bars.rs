@@ -108,7 +108,7 @@ fn counts(app: &App, picture: &Picture) -> Vec<Piece> {
     vec![
         piece(80, bar(counts), tone(Tone::Good)),
         piece(95, format!("{} complete", counts.progress()), tone(Tone::Good)),
-        piece(85, format!("{working} running"), tone(Tone::Active)),
+        piece(85, format!("{working} in progress"), tone(Tone::Active)),
         piece(
             94,
             some(asks as u64, format!("? {asks} {} you", if asks == 1 { "asks" } else { "ask" })),

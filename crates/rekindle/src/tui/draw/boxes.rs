@@ -52,12 +52,16 @@ pub(super) fn draw(app: &App, frame: &mut Frame<'_>) {
     let area = centred((screen.width, screen.height), boxed.wide, rows);
     frame.render_widget(Clear, area);
     let title = format!(" {} ", wide::cut(&boxed.title, usize::from(area.width).saturating_sub(4)));
-    frame.render_widget(frame_of(app.theme, true).title(title), area);
     let within = inside(area);
     let within = Rect { x: within.x.saturating_add(1), width: within.width.saturating_sub(2), ..within };
     let height = usize::from(within.height);
     let top = top_for(boxed.at, boxed.at.saturating_sub(height / 2), height, boxed.lines.len());
     let top = if let Popup::Help(help) = popup { help.rows_above(room) } else { top };
+    let below = match boxed.lines.len().saturating_sub(top + height) {
+        0 => Line::default(),
+        more => Line::from(format!(" ↓ {more} more ")).right_aligned(),
+    };
+    frame.render_widget(frame_of(app.theme, true).title(title).title_bottom(below), area);
     for (row, line) in (0..).zip(boxed.lines.into_iter().skip(top).take(height)) {
         let style = line.style;
         super::put(frame, within, row, line, style);
@@ -229,7 +233,7 @@ fn helping(app: &App, help: &Help, room: usize) -> Boxed {
         lines.push(Line::styled("no key matches the filter", app.theme.tone(Tone::Dim)));
     }
     let title = match help.filter.text() {
-        "" => "keys (/ searches)".to_owned(),
+        "" => "keys (/ filters)".to_owned(),
         filter => format!("keys /{filter}"),
     };
     Boxed { title, lines, at: 0, wide: WIDE }

@@ -18,6 +18,8 @@ const LABEL_MIN: usize = 24;
 const GAUGE_FROM: usize = 76;
 /// Cells of that bar.
 const GAUGE: usize = 5;
+/// What that column is called where there is room.
+const CONTEXT: &str = "context";
 /// Least width of a note that is worth showing.
 const NOTE_MIN: usize = 8;
 
@@ -36,6 +38,18 @@ impl Column {
     const BY_WEIGHT: [Self; 5] = [Self::Word, Self::Time, Self::Context, Self::Cost, Self::Tokens];
     /// From left to right.
     const IN_ORDER: [Self; 5] = [Self::Word, Self::Context, Self::Tokens, Self::Cost, Self::Time];
+
+    /// What it shows, in the border above it.
+    fn head(self, width: usize) -> &'static str {
+        match self {
+            Self::Word => "state",
+            Self::Time => "time",
+            Self::Context if width < CONTEXT.len() => "ctx",
+            Self::Context => CONTEXT,
+            Self::Cost => "cost",
+            Self::Tokens => "tokens",
+        }
+    }
 
     fn text(self, row: &Row, width: usize) -> String {
         match self {
@@ -60,6 +74,7 @@ fn columns(rows: &[Row], width: usize) -> Vec<(Column, usize)> {
             .map(|row| wide::width(&column.text(row, width)))
             .max()
             .unwrap_or(0);
+        let most = if most > 0 { most.max(column.head(most).len()) } else { 0 };
         if most > 0 && taken + most + 1 + LABEL_MIN.min(width / 2) <= width {
             taken += most + 1;
             kept.push((column, most));
@@ -78,6 +93,7 @@ pub(super) fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let title = if filter.is_empty() { " Tasks ".to_owned() } else { format!(" Tasks /{} ", one_line(filter)) };
     let place = format!(" {}/{} ", (app.tree.at + 1).min(app.tree.rows.len()), app.tree.rows.len());
     let focused = has_keys(app, Focus::Tree);
+    let title_width = wide::width(&title);
     let block = frame_of(app.theme, focused).title(title).title_bottom(Line::from(place).right_aligned());
     let inside = block.inner(area);
     frame.render_widget(block, area);
@@ -87,6 +103,7 @@ pub(super) fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
     }
     let width = usize::from(inside.width);
     let columns = columns(&app.tree.rows, width);
+    heads(app.theme, frame, area, title_width, &columns);
     let rows = app.tree.rows.iter().enumerate().skip(app.tree.top).take(usize::from(inside.height));
     for (line, (at, row)) in (0..).zip(rows) {
         let style = match at == app.tree.at {
@@ -95,6 +112,23 @@ pub(super) fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
             false => Style::new(),
         };
         put(frame, inside, line, row_line(app.theme, row, &columns, width), style);
+    }
+}
+
+/// Names the columns in the border above them, as far as the title leaves room.
+fn heads(theme: Theme, frame: &mut Frame<'_>, area: Rect, title_width: usize, columns: &[(Column, usize)]) {
+    let mut end = usize::from(area.width).saturating_sub(1);
+    for (column, wide) in columns.iter().rev() {
+        let (head, start) = (column.head(*wide), end.saturating_sub(*wide));
+        let at = if *column == Column::Word { start } else { end.saturating_sub(head.len()) };
+        end = start.saturating_sub(1);
+        if at < title_width + 3 {
+            continue;
+        }
+        let last = usize::from(area.width).saturating_sub(1) == at + head.len();
+        let text = if last { format!(" {head}") } else { format!(" {head} ") };
+        let x = area.x.saturating_add(u16::try_from(at - 1).unwrap_or(u16::MAX));
+        frame.buffer_mut().set_string(x, area.y, text, theme.tone(Tone::Dim));
     }
 }
 

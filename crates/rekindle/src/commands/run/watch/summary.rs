@@ -77,19 +77,9 @@ fn recovered(run: &RunView<'_>) -> Result<Option<String>> {
 }
 
 fn told(history: &History) -> Option<String> {
-    let kinds = [
-        (MarkKind::Crash, "crash", "crashes"),
-        (MarkKind::Hang, "hang", "hangs"),
-        (MarkKind::Limit, "limit", "limits"),
-        (MarkKind::Compaction, "compaction", "compactions"),
-        (MarkKind::Refused, "refused claim", "refused claims"),
-    ];
-    let counted = kinds.iter().filter_map(|(kind, one, many)| match history.count(*kind) {
-        0 => None,
-        1 => Some(format!("1 {one}")),
-        count => Some(format!("{count} {many}")),
-    });
-    let counted: Vec<String> = counted.collect();
+    let kinds = [MarkKind::Crash, MarkKind::Hang, MarkKind::Limit, MarkKind::Compaction, MarkKind::Refused].into_iter();
+    let happened = kinds.filter(|kind| history.count(*kind) > 0);
+    let counted: Vec<String> = happened.map(|kind| kind.counted(history.count(kind))).collect();
     let times = match history.count(MarkKind::Recovery) {
         0 => return None,
         1 => "once".to_owned(),

@@ -77,12 +77,13 @@ fn progress(picture: &Picture, columns: usize) -> Row {
     let some = |count: u64, word: &str| (count > 0).then(|| format!("{count} {word}"));
     let spent = picture.spent();
     let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    let asks = number(picture.open_questions().count());
     // In display order, each with its weight: the lowest is left out first.
     let parts = [
         (9, Some(format!("{} complete", counts.progress()))),
         (8, some(number(counts.failed), "failed")),
         (1, some(number(counts.skipped), "skipped")),
-        (7, some(number(picture.open_questions().count()), "asks you")),
+        (7, some(asks, if asks == 1 { "asks you" } else { "ask you" })),
         (5, some(number(working), "running")),
         (4, some(picture.history.count(MarkKind::Recovery), "recovered")),
         (3, Some(picture.run.state.clone())),
