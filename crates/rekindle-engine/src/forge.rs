@@ -12,34 +12,14 @@ mod url;
 
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use rekindle_core::forge::{Check, Comment, Found, Status};
+use serde::Serialize;
 
 pub use command::OwnCommand;
 pub use gh::Gh;
 pub use glab::Glab;
 pub use lock::{Lock, LockError};
 pub use url::Place;
-
-/// How a pull request stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Standing {
-    Open,
-    Merged,
-    Closed,
-}
-
-/// A pull request of a branch.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Found {
-    pub id: String,
-    pub url: String,
-    pub state: Standing,
-    /// The commit that it shows.
-    pub head: String,
-    pub base: String,
-    pub body: String,
-}
 
 /// What is to be opened.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -48,78 +28,6 @@ pub struct New<'a> {
     pub base: &'a str,
     pub title: &'a str,
     pub body: &'a str,
-}
-
-/// Whether it can be merged into its base.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mergeable {
-    Yes,
-    /// Both change the same lines.
-    Conflict,
-    /// The base has moved, and the forge wants it merged first.
-    Behind,
-    /// A person or a rule of the forge is missing, or the forge does not know yet.
-    #[default]
-    NotYet,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    Pending,
-    Passed,
-    Failed,
-    /// It ended without saying anything about the work: cancelled, or a person has to act.
-    Other,
-}
-
-/// A job of the CI.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Check {
-    pub name: String,
-    pub outcome: Outcome,
-    #[serde(default)]
-    pub url: String,
-}
-
-/// A pull request and what the CI says about exactly its head.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Status {
-    pub state: Standing,
-    pub head: String,
-    #[serde(default)]
-    pub mergeable: Mergeable,
-    #[serde(default)]
-    pub checks: Vec<Check>,
-}
-
-/// Something that was written about a pull request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Comment {
-    pub id: String,
-    pub by: String,
-    pub body: String,
-    #[serde(default)]
-    pub path: Option<String>,
-    #[serde(default)]
-    pub line: Option<u32>,
-    /// The commit that its line is in, by the forge's own account; nothing where it is about the whole.
-    #[serde(default)]
-    pub head: Option<String>,
-    /// Whether the forge says that its writer belongs to the project.
-    #[serde(default = "yes")]
-    pub trusted: bool,
-    /// It is settled: by the person who wrote it, or because its line is gone.
-    #[serde(default)]
-    pub settled: bool,
-    /// What an answer goes to, where that is not the comment itself.
-    #[serde(default)]
-    pub thread: Option<String>,
-}
-
-fn yes() -> bool {
-    true
 }
 
 /// Why a forge did not answer, or did not do it.

@@ -12,6 +12,7 @@ mod log;
 mod machine;
 mod output;
 mod protocol;
+mod published;
 mod signs;
 mod steered;
 mod unreported;
@@ -98,6 +99,7 @@ pub struct Truth {
     dispatched: BTreeMap<AttemptId, u64>,
     /// What the operator changed in the plan.
     pub changes: changes::Changes,
+    pub published: published::Published,
 }
 
 impl Truth {
@@ -317,6 +319,8 @@ impl Sim {
                     self.trace.say(self.queue.now_ms(), format_args!("  {} {}", stored.seq, log::Shown(&stored)));
                     self.note_wall(&event);
                     self.check_told(&event);
+                    self.check_days(&event);
+                    self.check_published(&event);
                     self.checkers.event(&self.setting, &event);
                     self.note_wait(&event);
                     self.note_usage(&event);

@@ -19,7 +19,9 @@ use super::agent::Agent;
 use super::checkers::{Checkers, Invariant};
 use super::clock::{Machine, Queue};
 use super::control::Calls;
+use super::days::Days;
 use super::faults::{Fault, Kill};
+use super::lander::Lander;
 use super::outside::Asked;
 use super::person::Person;
 use super::phone::Phone;
@@ -78,6 +80,10 @@ pub enum Happening {
     PersonSteers,
     /// Something arrives from the person's phone.
     PhoneRings,
+    /// Whoever publishes the run takes a round.
+    LanderLooks,
+    /// People act at the forge.
+    ForgeMoves,
     /// A person's program ends.
     PersonLeaves(u32),
     /// The person takes the newest order back.
@@ -179,6 +185,8 @@ pub struct Sim {
     /// Who steers.
     pub person: Person,
     pub phone: Phone,
+    pub days: Days,
+    pub lander: Lander,
     pub trace: Trace,
     /// How often the machine said no, by what to, and how often the rest of what can go wrong did.
     pub drawn: BTreeMap<&'static str, u64>,

@@ -1,6 +1,7 @@
 //! Title and text of a pull request: the result, each task with its proof, what nobody proved. Everything that a plan or an agent wrote
 //! stands in code spans or code blocks, where a forge obeys nothing: no mention, no reference, no closing keyword, no HTML.
 
+use rekindle_core::forge::marker;
 use rekindle_core::state::{State, Task, TaskState};
 use rekindle_core::text::{self, truncate_bytes};
 use rekindle_engine::git::Counted;
@@ -18,19 +19,6 @@ const BODY_BYTES: usize = 50_000;
 /// What is shown of an agent's own words, and of one line of a plan.
 const RESULT_BYTES: usize = 600;
 const LINE_BYTES: usize = 160;
-
-/// The line by which the pull request of a run is recognised.
-pub(super) fn marker(run: &str) -> String {
-    format!("<!-- rekindle-run: {run} -->")
-}
-
-/// The line by which the answer to a comment is recognised.
-pub(super) fn answer_marker(comment: &str) -> String {
-    format!("<!-- rekindle-answer: {comment} -->")
-}
-
-/// Every line of this kind, whoever's.
-pub(super) const ANSWERS: &str = "<!-- rekindle-answer: ";
 
 pub(super) fn title(state: &State, redactor: &Redactor) -> String {
     let title = state.run.as_ref().map(|run| run.plan.title.clone()).unwrap_or_default();
