@@ -140,6 +140,7 @@ fn route(step: &mut OpenStep<'_>, input: Input) -> Reply {
         }
         Input::SetUp { task, seen } => setup::seen(step, &task, seen),
         Input::SetupFailed { attempt, task, reason } => setup::failed(step, attempt, &task, reason),
+        Input::ChecksNotSetUp { task, epoch, reason } => setup::not_proven(step, &task, epoch, &reason),
         Input::Preflight(seen) => preflight::seen(step, seen),
         Input::Noted(noted) => reconcile::noted(step, noted),
         Input::HealthChecked { results } => health::checked(step, results),

@@ -55,6 +55,10 @@ pub enum Effect {
         attempt: AttemptId,
     },
     /// Watch the program in which a person works on a task, and tell when it has ended.
+    /// Run the checks of a task's claim again, if it has one: its worktree could not be set up before.
+    ProveAgain {
+        task: TaskId,
+    },
     WatchPerson {
         task: TaskId,
         by: PersonProcess,
@@ -115,6 +119,7 @@ pub fn following(event: &Event) -> Option<Effect> {
             Some(Effect::AlertPerson { text: seen.words(task.as_ref()), choices, task })
         }
         Body::Machine(MachineEvent::StartsReleased {}) => Some(Effect::RepeatRefused),
+        Body::Machine(MachineEvent::SetupRetried { .. }) => Some(Effect::ProveAgain { task: event.task.clone()? }),
         Body::Run(RunEvent::RunFinished(finish)) => Some(Effect::TellEnd { text: end_in_counts(finish) }),
         Body::Run(_)
         | Body::Attempt(_)

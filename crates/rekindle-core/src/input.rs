@@ -146,6 +146,12 @@ pub enum Input {
         task: TaskId,
         reason: String,
     },
+    /// The worktree in which a claim is to be proven could not be set up: none of its checks was run.
+    ChecksNotSetUp {
+        task: TaskId,
+        epoch: Epoch,
+        reason: String,
+    },
     /// The checks of the plan were tried before the first agent began.
     Preflight(PreflightTried),
     /// Something outside was put right, or is waited for.
@@ -199,7 +205,6 @@ pub struct PreflightTried {
 pub enum SetupSeen {
     Started { command: String },
     Finished { took_ms: u64 },
-    Failed { reason: String },
 }
 
 impl SetupSeen {
@@ -208,7 +213,6 @@ impl SetupSeen {
         match self {
             Self::Started { command } => Self::Started { command: clean(&command) },
             Self::Finished { took_ms } => Self::Finished { took_ms },
-            Self::Failed { reason } => Self::Failed { reason: clean(&reason) },
         }
     }
 }

@@ -91,6 +91,8 @@ pub struct Truth {
     pub machine: Refusals,
     /// Attempts whose worktree could not be set up.
     pub not_set_up: BTreeSet<AttemptId>,
+    /// Claims whose worktree could not be set up for their checks.
+    pub checks_not_set_up: BTreeSet<TaskId>,
     /// Artifacts that were not on the disk when they were looked for.
     pub gone: BTreeSet<String>,
     /// When the machine slept.

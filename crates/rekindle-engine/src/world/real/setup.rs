@@ -142,19 +142,6 @@ impl Shared {
         want.map_or(Trouble::Wrong(reason), Trouble::Refused)
     }
 
-    /// A set-up that fails before checks: they wait, as for the machine.
-    pub(super) fn not_set_up(&self, task: &TaskId, trouble: Trouble) -> Refusal {
-        let (reason, hint) = match trouble {
-            Trouble::Refused(refusal) => (refusal.reason, refusal.hint),
-            Trouble::Wrong(reason) => {
-                self.tell_setup(task, SetupSeen::Failed { reason: reason.clone() });
-                let hint = "fix [worktree] in rekindle.toml, or what it runs; the set-up is retried automatically";
-                (reason, hint.to_owned())
-            }
-        };
-        Refusal { reason: format!("the set-up of the worktree of {task} failed: {reason}"), hint }
-    }
-
     /// Says which files of git's a set-up has changed: they become part of the task's commit.
     fn warn_of_changes(&self, dir: &Path, task: &TaskId, before: &BTreeSet<PathBuf>) {
         let after = git::modified(dir).unwrap_or_default();
