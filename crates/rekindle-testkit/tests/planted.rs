@@ -102,6 +102,11 @@ fn a_day_that_never_ends_is_seen() {
 }
 
 #[test]
+fn a_worktree_that_could_not_be_set_up_and_is_told_as_a_failure_is_seen() {
+    is_seen(Plant::SetupAsFailure, &[Invariant::Machine]);
+}
+
+#[test]
 fn a_second_pull_request_is_seen() {
     is_seen(Plant::ForgetOpening, &[Invariant::OnePullRequest]);
 }

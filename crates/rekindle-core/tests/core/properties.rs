@@ -325,11 +325,12 @@ pub fn play_with(moves: &[Move], mut look: impl FnMut(&Story, &[Event])) -> Stor
             // What an attempt left is kept by the next one as well, before it begins.
             let known = matches!(
                 effect,
-                // What was refused is outstanding itself.
+                // What was refused is outstanding itself, and so is a claim.
                 Effect::AlertPerson { .. }
                     | Effect::TellEnd { .. }
                     | Effect::LeaveWorkspace { .. }
                     | Effect::RepeatRefused
+                    | Effect::ProveAgain { .. }
             ) || decide::outstanding(&story.state).contains(effect);
             let settled = matches!(effect, Effect::LaunchAttempt { attempt }
                 | Effect::StopAttempt { attempt, .. }
@@ -364,6 +365,10 @@ fn outcome(state: &State, effect: Effect) -> Option<Input> {
         Effect::AskUsage => Input::UsageSeen(UsageLeft { remaining_percent: Some(50), resets_at: None }),
         Effect::WatchPerson { task, by, .. } => Input::PersonLeft { task, by, changed: Vec::new() },
         Effect::TellAgent { attempt, number, .. } => Input::MessageTaken { attempt, number },
+        Effect::ProveAgain { task } => {
+            let epoch = state.tasks[&task].claim.as_ref()?.epoch;
+            Input::ChecksFinished { task, epoch, evidence: evidence(true) }
+        }
         Effect::AlertPerson { .. } | Effect::TellEnd { .. } | Effect::RepeatRefused | Effect::LeaveWorkspace { .. } => {
             return None;
         }

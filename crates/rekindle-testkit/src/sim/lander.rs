@@ -23,6 +23,9 @@ const OWN: u64 = 0x1a4d_0f04_6e00_0001;
 /// Between two looks when nothing is to be done.
 const POLL_MS: u64 = 5 * SECOND;
 
+/// How long a person leaves a pull request to the lander when nothing goes wrong any more: several rounds of CI and looks.
+const LONG_ENOUGH_MS: u64 = 3 * MINUTE;
+
 /// A point that a planted bug has given another name ends so.
 pub const RENAMED: char = '\'';
 
@@ -145,10 +148,13 @@ impl Sim {
         let next = self.lander.rng.between(2 * SECOND, 15 * SECOND);
         self.queue.after_ms(next, Happening::ForgeMoves);
         let now_ms = self.queue.now_ms();
-        match (self.is_calm(), self.lander.auto_merge) {
-            (false, _) => self.lander.forge.people_act(now_ms),
-            (true, false) if self.is_finished() => self.lander.forge.merge_what_is_open(),
-            (true, _) => {}
+        // A job that says nothing about the work, or one that fails and whose rework changed nothing, is a person's to judge.
+        let patience_ms = if self.lander.auto_merge { LONG_ENOUGH_MS } else { 0 };
+        let waited = self.lander.trouble_until_ms.is_some_and(|until| now_ms > until + patience_ms);
+        match self.is_calm() {
+            false => self.lander.forge.people_act(now_ms),
+            true if waited && self.is_finished() => self.lander.forge.merge_what_is_open(),
+            true => {}
         }
     }
 

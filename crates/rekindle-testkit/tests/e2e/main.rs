@@ -48,6 +48,7 @@ mod review;
 mod rig;
 mod serve;
 mod session;
+mod setup_refused;
 mod signals;
 mod smoke;
 mod stalled;
