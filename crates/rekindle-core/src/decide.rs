@@ -151,6 +151,10 @@ fn route(step: &mut OpenStep<'_>, input: Input) -> Reply {
         Input::PlanFileChanged { hash } => session::plan_file_changed(step, hash),
         Input::Ordered(order) => operator::ordered(step, order),
         Input::CalendarSeen(seen) => budget::calendar_seen(step, seen),
+        Input::MomentSeen { clock, calendar } => {
+            step.emit_run(MachineEvent::ClockMoved(clock));
+            budget::calendar_seen(step, calendar)
+        }
         Input::ClockSeen(seen) => {
             step.emit_run(MachineEvent::ClockMoved(seen));
             Reply::Accepted

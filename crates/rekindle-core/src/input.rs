@@ -183,6 +183,11 @@ pub enum Input {
     Ordered(Order),
     /// The calendar was looked at, in the person's zone.
     CalendarSeen(Calendar),
+    /// Both have news: nothing is decided by the one before the other is known.
+    MomentSeen {
+        clock: ClockSeen,
+        calendar: Calendar,
+    },
     /// The machine's clocks were looked at.
     ClockSeen(ClockSeen),
     TimePassed,

@@ -23,6 +23,7 @@ mod ignored;
 mod kills;
 mod land;
 mod land_refused;
+mod land_reverted;
 mod languages;
 mod machine;
 mod mcp;
