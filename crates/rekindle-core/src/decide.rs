@@ -140,6 +140,7 @@ fn route(step: &mut OpenStep<'_>, input: Input) -> Reply {
         }
         Input::SetUp { task, seen } => setup::seen(step, &task, seen),
         Input::SetupFailed { attempt, task, reason } => setup::failed(step, attempt, &task, reason),
+        Input::ChecksNotSetUp { task, epoch, reason } => setup::not_proven(step, &task, epoch, &reason),
         Input::Preflight(seen) => preflight::seen(step, seen),
         Input::Noted(noted) => reconcile::noted(step, noted),
         Input::HealthChecked { results } => health::checked(step, results),
@@ -150,6 +151,10 @@ fn route(step: &mut OpenStep<'_>, input: Input) -> Reply {
         Input::PlanFileChanged { hash } => session::plan_file_changed(step, hash),
         Input::Ordered(order) => operator::ordered(step, order),
         Input::CalendarSeen(seen) => budget::calendar_seen(step, seen),
+        Input::MomentSeen { clock, calendar } => {
+            step.emit_run(MachineEvent::ClockMoved(clock));
+            budget::calendar_seen(step, calendar)
+        }
         Input::ClockSeen(seen) => {
             step.emit_run(MachineEvent::ClockMoved(seen));
             Reply::Accepted

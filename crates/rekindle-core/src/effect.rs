@@ -54,6 +54,10 @@ pub enum Effect {
     CloseInput {
         attempt: AttemptId,
     },
+    /// Run the checks of a task's claim again, if it has one: its worktree could not be set up before.
+    ProveAgain {
+        task: TaskId,
+    },
     /// Watch the program in which a person works on a task, and report when it has ended.
     WatchPerson {
         task: TaskId,
@@ -115,6 +119,7 @@ pub fn following(event: &Event) -> Option<Effect> {
             Some(Effect::AlertPerson { text: seen.words(task.as_ref()), choices, task })
         }
         Body::Machine(MachineEvent::StartsReleased {}) => Some(Effect::RepeatRefused),
+        Body::Machine(MachineEvent::SetupRetried { .. }) => Some(Effect::ProveAgain { task: event.task.clone()? }),
         Body::Run(RunEvent::RunFinished(finish)) => Some(Effect::TellEnd { text: end_in_counts(finish) }),
         Body::Run(_)
         | Body::Attempt(_)

@@ -146,6 +146,12 @@ pub enum Input {
         task: TaskId,
         reason: String,
     },
+    /// The worktree in which a claim is to be proven could not be set up: none of its checks was run.
+    ChecksNotSetUp {
+        task: TaskId,
+        epoch: Epoch,
+        reason: String,
+    },
     /// The checks of the plan were run before the first agent started.
     Preflight(PreflightTried),
     /// Something outside was fixed, or is being waited for.
@@ -177,6 +183,11 @@ pub enum Input {
     Ordered(Order),
     /// The calendar was read, in the person's time zone.
     CalendarSeen(Calendar),
+    /// Both have news: nothing is decided by the one before the other is known.
+    MomentSeen {
+        clock: ClockSeen,
+        calendar: Calendar,
+    },
     /// The machine's clocks were read.
     ClockSeen(ClockSeen),
     TimePassed,
@@ -199,7 +210,6 @@ pub struct PreflightTried {
 pub enum SetupSeen {
     Started { command: String },
     Finished { took_ms: u64 },
-    Failed { reason: String },
 }
 
 impl SetupSeen {
@@ -208,7 +218,6 @@ impl SetupSeen {
         match self {
             Self::Started { command } => Self::Started { command: clean(&command) },
             Self::Finished { took_ms } => Self::Finished { took_ms },
-            Self::Failed { reason } => Self::Failed { reason: clean(&reason) },
         }
     }
 }

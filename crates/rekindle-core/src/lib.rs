@@ -16,6 +16,7 @@ pub mod duration;
 pub mod effect;
 pub mod event;
 mod fence;
+pub mod forge;
 pub mod guard;
 pub mod ids;
 pub mod import;

@@ -21,6 +21,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 
+use rekindle_core::budget::Calendar;
 use rekindle_core::decide::{self, Reply, Standstill, Step};
 use rekindle_core::effect::Effect;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
@@ -230,7 +231,7 @@ impl<W: World> Driver<W> {
         };
         // Nothing is started for another day, or in quiet hours, before it is known what became of every attempt.
         if let Some(seen) = self.calendar(counts_days) {
-            let step = decide::record(&mut self.state, self.world.now(), seen);
+            let step = decide::record(&mut self.state, self.world.now(), Input::CalendarSeen(seen));
             self.put_down(step);
         }
         // What is decided meanwhile is outstanding as well: it is derived from the state with everything else, and done once.
@@ -274,25 +275,26 @@ impl<W: World> Driver<W> {
         let known = &self.state.clocks;
         let slept_ms = seen.slept_since(known);
         let wall_ms = seen.wall_ahead_ms.abs_diff(known.wall_ahead_ms);
-        if seen.boot_id != known.boot_id || slept_ms >= CLOCK_STEP_MS || wall_ms >= CLOCK_STEP_MS {
-            self.take(Input::ClockSeen(seen));
-        }
+        let moved = seen.boot_id != known.boot_id || slept_ms >= CLOCK_STEP_MS || wall_ms >= CLOCK_STEP_MS;
         let counts_days = !self.state.limits.budget.day.is_none();
-        if let Some(seen) = self.calendar(counts_days) {
-            self.take(seen);
-        }
+        match (moved, self.calendar(counts_days)) {
+            (true, None) => self.take(Input::ClockSeen(seen)),
+            // Whoever slept over midnight, or into the next quiet hours, starts nothing by the old day.
+            (true, Some(calendar)) => self.take(Input::MomentSeen { clock: seen, calendar }),
+            (false, Some(calendar)) => self.take(Input::CalendarSeen(calendar)),
+            (false, None) => return,
+        };
     }
 
-    /// Tells the core about a new day and about quiet hours. Days are counted from the first coordinator that has a budget
-    /// for them.
-    fn calendar(&mut self, counts_days: bool) -> Option<Input> {
+    /// Tells the core of another day and of quiet hours. Days are counted from the first coordinator on that has a budget for them.
+    fn calendar(&mut self, counts_days: bool) -> Option<Calendar> {
         self.state.run.as_ref()?;
         let mut seen = self.world.calendar()?;
         let known = &self.state.budget;
         if !counts_days && known.date.is_empty() {
             seen.date.clear();
         }
-        (seen.date != known.date || seen.quiet_until != known.quiet_until).then_some(Input::CalendarSeen(seen))
+        (seen.date != known.date || seen.quiet_until != known.quiet_until).then_some(seen)
     }
 
     /// Fires due timers, except limits of an attempt that has ended and whose output is still being read.
@@ -362,6 +364,13 @@ impl<W: World> Driver<W> {
                 self.take(Input::SetUp { task, seen });
             }
             Message::SetupFailed { attempt, task, reason } => self.set_up_failed(attempt, task, &reason),
+            Message::ChecksNotSetUp { task, epoch, reason } => {
+                let now = self.world.now();
+                self.unprovable.entry((task.clone(), epoch)).or_insert(now);
+                // It is quoted with what the set-up printed.
+                let reason = self.clean(&reason);
+                self.take(Input::ChecksNotSetUp { task, epoch, reason });
+            }
             Message::Preflight(tried) => {
                 let results = self.redact_checks(tried.results);
                 self.take(Input::Preflight(PreflightTried { results, ..tried }));

@@ -13,7 +13,8 @@ mod url;
 
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use rekindle_core::forge::{Check, Comment, Found, Status};
+use serde::Serialize;
 
 pub use command::OwnCommand;
 pub use gh::Gh;
@@ -21,28 +22,7 @@ pub use glab::Glab;
 pub use lock::{Lock, LockError};
 pub use url::Place;
 
-/// The state of a pull request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Standing {
-    Open,
-    Merged,
-    Closed,
-}
-
-/// A pull request of a branch.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Found {
-    pub id: String,
-    pub url: String,
-    pub state: Standing,
-    /// Its head commit.
-    pub head: String,
-    pub base: String,
-    pub body: String,
-}
-
-/// The pull request to open.
+/// What is to be opened.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct New<'a> {
     pub branch: &'a str,
@@ -51,79 +31,7 @@ pub struct New<'a> {
     pub body: &'a str,
 }
 
-/// Whether it can be merged into its base.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mergeable {
-    Yes,
-    /// Both change the same lines.
-    Conflict,
-    /// The base has moved, and the forge wants it merged first.
-    Behind,
-    /// A person or a rule of the forge blocks it, or the forge does not know yet.
-    #[default]
-    NotYet,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    Pending,
-    Passed,
-    Failed,
-    /// It ended without a result about the work: cancelled, or a person has to act.
-    Other,
-}
-
-/// A CI job.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Check {
-    pub name: String,
-    pub outcome: Outcome,
-    #[serde(default)]
-    pub url: String,
-}
-
-/// A pull request and the CI results for exactly its head.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Status {
-    pub state: Standing,
-    pub head: String,
-    #[serde(default)]
-    pub mergeable: Mergeable,
-    #[serde(default)]
-    pub checks: Vec<Check>,
-}
-
-/// A comment on a pull request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Comment {
-    pub id: String,
-    pub by: String,
-    pub body: String,
-    #[serde(default)]
-    pub path: Option<String>,
-    #[serde(default)]
-    pub line: Option<u32>,
-    /// The commit that its line belongs to, according to the forge; `None` if it is about the whole pull request.
-    #[serde(default)]
-    pub head: Option<String>,
-    /// Whether the forge says that its writer belongs to the project.
-    #[serde(default = "yes")]
-    pub trusted: bool,
-    /// It is settled: by the person who wrote it, or because its line is gone.
-    #[serde(default)]
-    pub settled: bool,
-    /// Where a reply goes, if not to the comment itself.
-    #[serde(default)]
-    pub thread: Option<String>,
-}
-
-fn yes() -> bool {
-    true
-}
-
-/// Why a forge did not answer, or did not carry out an order.
+/// Why a forge did not answer, or did not do it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{program} cannot be started: {why}")]

@@ -34,6 +34,7 @@ mod put_back;
 mod refs;
 mod remove;
 mod retire;
+mod reverted;
 mod salvage;
 mod snapshot;
 mod stale;

@@ -80,7 +80,10 @@ pub fn in_text(text: &str, at: &Path) -> Option<Refusal> {
         return Some(refusal);
     }
     let (_, errno) = SAID.iter().find(|(words, _)| text.contains(words))?;
-    Some(words(errno.raw_os_error(), at))
+    let found = words(errno.raw_os_error(), at);
+    // Its limit may be another than this process's.
+    let theirs = "a program that was started has no file descriptor left".to_owned();
+    Some(if *errno == Errno::MFILE { Refusal { reason: theirs, ..found } } else { found })
 }
 
 /// What a shim lacked that exited without starting its agent, by its message and its exit code. A shim that had no room and

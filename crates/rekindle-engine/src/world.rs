@@ -79,6 +79,8 @@ pub struct CheckOrder {
     pub health: Vec<String>,
     /// The workspace that the work was done in, if it was a separate one.
     pub workspace: Option<String>,
+    /// Whether it is set up first, where that was not done.
+    pub set_up: bool,
 }
 
 /// Accepted work to merge.

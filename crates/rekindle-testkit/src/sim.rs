@@ -11,9 +11,12 @@ mod checkers;
 mod clock;
 mod control;
 mod coordinator;
+mod days;
 mod faults;
+mod forge;
 mod house;
 mod judge;
+mod lander;
 mod operator;
 mod outside;
 mod person;
@@ -146,6 +149,8 @@ fn set_out(options: Options) -> Sim {
         plan_file: Some(setting.plan.hash.clone()),
         person: person::Person::of(options.seed),
         phone: phone::Phone::of(options.seed),
+        days: days::Days::of(options.seed),
+        lander: lander::Lander::of(options.seed),
         merges: Vec::new(),
         coordinator: Coordinator::default(),
         inbox: VecDeque::new(),
@@ -162,6 +167,8 @@ fn set_out(options: Options) -> Sim {
     sim.queue.after_ms(500, Happening::OperatorLooks);
     sim.queue.after_ms(900, Happening::PersonSteers);
     sim.queue.after_ms(1_300, Happening::PhoneRings);
+    sim.queue.after_ms(1_700, Happening::LanderLooks);
+    sim.queue.after_ms(2_100, Happening::ForgeMoves);
     sim.queue.after_ms(sim.setting.fault_every_ms, Happening::FaultDue);
     sim.queue.after_ms(sim.setting.quiet_at_ms, Happening::Quiet);
     sim
@@ -208,6 +215,13 @@ fn take(shared: &Rc<RefCell<Sim>>, stage: &mut Stage, next: Happening) {
         }
         Happening::PersonSteers => sim.person_steers(),
         Happening::PhoneRings => sim.phone_rings(),
+        Happening::ForgeMoves => sim.forge_moves(),
+        Happening::LanderLooks => {
+            let ended = sim.lander_looks();
+            let over = ended && sim.is_finished() && !sim.coordinator.up;
+            drop(sim);
+            stage.over |= over;
+        }
         Happening::PersonLeaves(pid) => sim.person_leaves(pid),
         Happening::PersonUndoes => sim.person_undoes(),
         Happening::PersonMissed(pid, coordinator) => sim.person_missed(pid, coordinator),

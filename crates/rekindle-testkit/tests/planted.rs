@@ -87,6 +87,56 @@ fn a_forged_reply_from_a_phone_is_seen() {
 }
 
 #[test]
+fn a_late_reply_that_answers_another_question_is_seen() {
+    is_seen(Plant::LateReply, &[Invariant::RepliedOnce]);
+}
+
+#[test]
+fn a_start_in_quiet_hours_is_seen() {
+    is_seen(Plant::ForgetQuietHours, &[Invariant::QuietHours]);
+}
+
+#[test]
+fn a_day_that_never_ends_is_seen() {
+    is_seen(Plant::EndlessDay, &[Invariant::Budget]);
+}
+
+#[test]
+fn a_worktree_that_could_not_be_set_up_and_is_told_as_a_failure_is_seen() {
+    is_seen(Plant::SetupAsFailure, &[Invariant::Machine]);
+}
+
+#[test]
+fn a_second_pull_request_is_seen() {
+    is_seen(Plant::ForgetOpening, &[Invariant::OnePullRequest]);
+}
+
+#[test]
+fn a_comment_that_is_answered_twice_is_seen() {
+    is_seen(Plant::AnswerUnlooked, &[Invariant::Reviewers]);
+}
+
+#[test]
+fn a_merge_of_a_commit_that_nobody_proved_is_seen() {
+    is_seen(Plant::MergeAnyCommit, &[Invariant::StaleMerge]);
+}
+
+#[test]
+fn a_comment_on_an_older_commit_that_becomes_rework_is_seen() {
+    is_seen(Plant::OldComment, &[Invariant::Reviewers]);
+}
+
+#[test]
+fn a_comment_that_is_lost_is_seen() {
+    is_seen(Plant::LoseComment, &[Invariant::Reviewers]);
+}
+
+#[test]
+fn a_comment_that_becomes_rework_twice_is_seen() {
+    is_seen(Plant::CommentRenamed, &[Invariant::Reviewers]);
+}
+
+#[test]
 fn an_agent_beside_a_person_is_seen() {
     is_seen(Plant::PersonGoneEarly, &[Invariant::Alone]);
 }

@@ -8,7 +8,7 @@ use rekindle_testkit::sim::{Options, Outcome, play};
 const SEEDS: u64 = 100;
 
 /// What must happen in some of them, or nothing is shown about it.
-const TOLD: [&str; 36] = [
+const TOLD: [&str; 40] = [
     "critic_dispatched",
     "auditor_dispatched",
     "remediation_dispatched",
@@ -28,6 +28,9 @@ const TOLD: [&str; 36] = [
     "usage_seen",
     "budget_reached",
     "budget_answered",
+    "day_began",
+    "quiet_began",
+    "quiet_ended",
     "session_pause",
     "session_resume",
     "validation_started",
@@ -44,23 +47,39 @@ const TOLD: [&str; 36] = [
     "order_undone",
     "operator_completed",
     "plan_reloaded",
+    "pull_request",
     "task_edited",
 ];
 
 /// What must be refused or fail in some of them.
-const DRAWN: [&str; 16] = [
+const DRAWN: [&str; 31] = [
+    "base moved",
     "batch too large",
     "bundle refused",
     "caller hung up",
     "checks refused",
+    "ci failed",
+    "closed by a person",
+    "comment",
+    "comment of a stranger",
+    "comment on an older commit",
     "checks refused in the middle",
+    "forge gave no answer",
+    "forge refused",
+    "forged reply",
+    "lander killed",
     "last read refused",
+    "late reply",
     "launch refused",
     "look at processes refused",
     "look refused",
+    "merged by a person",
     "out of memory",
     "out of memory under a cap",
+    "push by somebody else",
     "read refused",
+    "reply after the end",
+    "reply delivered again",
     "store busy",
     "store full",
     "store i/o error",
@@ -79,6 +98,17 @@ fn a_seed_tells_the_same_story_every_time() {
         assert_eq!(once.lines, again.lines, "seed {seed}");
     }
     assert_ne!(story(1).hash, story(2).hash);
+}
+
+/// Seeds that broke once, with what they found.
+const KEPT: [(u64, &str); 1] = [(857, "a machine that slept over midnight started agents by the old day's budget")];
+
+#[test]
+fn what_broke_once_stays_whole() {
+    for (seed, what) in KEPT {
+        let outcome = story(seed);
+        assert_eq!(outcome.violation, None, "{what}:\n{}", outcome.lines.join("\n"));
+    }
 }
 
 #[test]

@@ -36,6 +36,9 @@ const ROWS_WITHOUT_TERMINAL: usize = 24;
 /// Narrowest width that tables are laid out for; on a narrower terminal lines wrap.
 const WIDTH_MIN: usize = 40;
 
+/// What an error says that was given no words: somebody who scripts this must not be left with a number alone.
+const UNNAMED: &str = "it could not be done, and nothing says why: please report this";
+
 /// Both output streams and how they may be used.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ui {
@@ -184,14 +187,21 @@ impl Ui {
             return;
         }
         self.diagnose(&error.diagnostics);
-        if !error.message.is_empty() {
-            self.labelled("error", Tone::Error, &error.message);
-        }
+        self.labelled_error(error);
         for cause in &error.causes {
             self.labelled("caused by", Tone::Dim, cause);
         }
         for hint in &error.hints {
             self.hint(hint);
+        }
+    }
+
+    /// The line that says what is wrong. An error is never silent: one without words of its own, and without places that say it, says that.
+    fn labelled_error(&self, error: &CliError) {
+        match error.message.trim() {
+            "" if error.diagnostics.is_empty() => self.labelled("error", Tone::Error, UNNAMED),
+            "" => {}
+            message => self.labelled("error", Tone::Error, message),
         }
     }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::schedule::{Occupied, validation_open};
 use super::{OpenStep, budget, gate, hold, preflight, session};
 use crate::event::{Finish, Outcome, PauseReason, RunEvent};
-use crate::ids::TaskId;
-use crate::state::{AttemptPhase, RunPhase, State, Task, TaskState};
+use crate::ids::{AttemptId, TaskId};
+use crate::state::{Attempt, AttemptPhase, RunPhase, State, Task, TaskState};
 
 /// What a run that is not over waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +33,10 @@ pub fn standstill(state: &State) -> Standstill {
             let open = state.open_tasks(id);
             !open.is_empty() && open.iter().any(|task| state.open_question(task).is_some())
         });
-        let all_live = state.attempts.values().all(|attempt| attempt.is_live() || attempt.phase == AttemptPhase::Ended);
-        let proving = state.begun().any(|(_, task)| task.is_being_proven())
+        let all_live = state.attempts.iter().all(|(id, attempt)| {
+            attempt.is_live() || attempt.phase == AttemptPhase::Ended || waits_for_set_up(state, *id)
+        });
+        let proving = state.begun().any(|(id, task)| task.is_being_proven() && !state.claim_waits_for_set_up(id))
             || state.health.checking
             || preflight::is_open(state)
             || state.usage.asking;
@@ -85,6 +87,14 @@ pub fn standstill(state: &State) -> Standstill {
     if waiting().next().is_some() { Standstill::Time } else { Standstill::Over }
 }
 
+/// Whether the end of an attempt waits for nothing but a worktree in which its claims can be proven.
+fn waits_for_set_up(state: &State, id: AttemptId) -> bool {
+    let open = state.open_tasks(id);
+    let mut proving = open.iter().filter(|task| state.tasks[*task].is_being_proven()).peekable();
+    let exited = state.attempts.get(&id).is_some_and(|attempt| attempt.phase == AttemptPhase::Exited);
+    exited && proving.peek().is_some() && proving.all(|task| state.claim_waits_for_set_up(task))
+}
+
 /// Pending tasks that depend on a failed one, directly or not.
 pub(crate) fn unreachable(state: &State) -> BTreeSet<TaskId> {
     let mut found: BTreeSet<TaskId> = BTreeSet::new();
@@ -125,9 +135,14 @@ pub(super) fn finish_if_over(step: &mut OpenStep<'_>) {
         return;
     };
     let busy = step.state.attempts.values().any(|attempt| attempt.phase != AttemptPhase::Ended);
+    // A claim that waits for a person is proven when the run goes on.
+    let over = |(id, attempt): (&AttemptId, &Attempt)| {
+        attempt.phase == AttemptPhase::Ended || waits_for_set_up(step.state, *id)
+    };
+    let may_pause = step.state.attempts.iter().all(over);
     match phase {
-        RunPhase::Pausing(_) if !busy => step.emit_run(RunEvent::RunPaused {}),
-        // Orders that can still be cancelled may change how the run ends.
+        RunPhase::Pausing(_) if may_pause => step.emit_run(RunEvent::RunPaused {}),
+        // What can still be taken back may change how it ends.
         RunPhase::Running if !step.state.steering.placed.is_empty() => {}
         RunPhase::Running => match standstill(step.state) {
             Standstill::Over => finish(step),

@@ -291,9 +291,11 @@ pub(super) fn answer(step: &mut OpenStep<'_>, id: QuestionId, answer: String, vi
     let (attempt, text) = (question.attempt, question.text.clone());
     let of_setup = step.state.preparing.setup.as_ref().is_some_and(|wait| wait.asked.question == id);
     let of_checks = step.state.preparing.checks.as_ref().is_some_and(|asked| asked.question == id);
+    let claims = setup::claims(step.state);
     step.emit(about, PersonEvent::QuestionAnswered { id, answer: answer.clone(), via });
     if of_setup {
         setup::answered(step, &answer);
+        setup::prove_again(step, &claims);
     } else if of_checks {
         preflight::answered(step, &answer);
     } else if !unreported::answered(step, id, &answer) {

@@ -1,7 +1,7 @@
 //! What agents report and what the checks found. An agent speaks only for its own attempt, and its word alone completes
 //! nothing.
 
-use super::{About, OpenStep, Reply, attempt, health, review, session, split, stream};
+use super::{About, OpenStep, Reply, attempt, health, review, session, setup, split, stream};
 use crate::cause::Cause;
 use crate::event::{AttemptEvent, PersonEvent, TaskEvent};
 use crate::ids::{AttemptId, Epoch, QuestionId, TaskId};
@@ -259,6 +259,7 @@ pub(super) fn checks_finished(step: &mut OpenStep<'_>, id: &TaskId, epoch: Epoch
     let unproven = evidence.checks.is_empty()
         && step.state.plan_task(id).is_none_or(|task| task.artifacts.is_empty() && task.accept.is_empty());
     step.emit_task(id, TaskEvent::ChecksFinished { evidence: evidence.clone(), passed });
+    setup::checked(step, id);
     health::after_claim(step, id, &evidence);
     review::checked(step, id, &claim, &evidence, unproven);
     if passed {

@@ -4,7 +4,7 @@
 use super::{About, OpenStep, Reply, attempt, session};
 use crate::cause::Cause;
 use crate::event::{MachineEvent, PauseReason, PersonEvent};
-use crate::ids::{AttemptId, QuestionId, TaskId};
+use crate::ids::{AttemptId, Epoch, QuestionId, TaskId};
 use crate::input::SetupSeen;
 pub use crate::state::{RETRY, STOP, WITHOUT};
 use crate::state::{RunPhase, State, TaskState};
@@ -30,9 +30,6 @@ pub(super) fn seen(step: &mut OpenStep<'_>, task: &TaskId, seen: SetupSeen) -> R
             step.emit_task(task, MachineEvent::SetupFinished { took_ms });
             withdraw(step);
         }
-        SetupSeen::Failed { reason } => {
-            step.emit_task(task, MachineEvent::SetupFailed { reason, question: None, retry_at: None });
-        }
     }
     Reply::Accepted
 }
@@ -42,25 +39,61 @@ pub(super) fn failed(step: &mut OpenStep<'_>, id: AttemptId, task: &TaskId, reas
     if !step.state.attempts.get(&id).is_some_and(crate::state::Attempt::is_live) {
         return Reply::Already;
     }
-    let wait = step.state.preparing.setup.as_ref();
-    let failures = wait.map_or(0, |wait| wait.failures);
-    let known = wait.map(|wait| wait.asked.question);
-    let retry_at = step.now.plus_ms((FIRST_MS << failures.min(DOUBLINGS)).min(LONGEST_MS));
-    let question = known.unwrap_or_else(|| ask(step, id, task, &reason));
-    let (question, retry_at) = (Some(question), Some(retry_at));
-    step.emit_task(task, MachineEvent::SetupFailed { reason: reason.clone(), question, retry_at });
+    put_down(step, Some(id), task, &reason);
     attempt::end_once_proven(step, id, Cause::SetupFailed { reason }, false);
     Reply::Accepted
 }
 
-fn ask(step: &mut OpenStep<'_>, id: AttemptId, task: &TaskId, reason: &str) -> QuestionId {
+/// The worktree in which a claim is to be proven could not be set up. The claim stands: it is proven once the set-up works.
+pub(super) fn not_proven(step: &mut OpenStep<'_>, task: &TaskId, epoch: Epoch, reason: &str) -> Reply {
+    let claim = step.state.tasks.get(task).and_then(|task| task.claim.as_ref());
+    if claim.is_none_or(|claim| claim.epoch != epoch) {
+        return Reply::Already;
+    }
+    put_down(step, None, task, reason);
+    Reply::Accepted
+}
+
+/// The one question for all tasks that meet it, and when it is tried again.
+fn put_down(step: &mut OpenStep<'_>, id: Option<AttemptId>, task: &TaskId, reason: &str) {
+    let wait = step.state.preparing.setup.as_ref();
+    let failures = wait.map_or(0, |wait| wait.failures);
+    let known = wait.map(|wait| wait.asked.question);
+    let retry_at = step.now.plus_ms((FIRST_MS << failures.min(DOUBLINGS)).min(LONGEST_MS));
+    let question = known.unwrap_or_else(|| ask(step, id, task, reason));
+    let (question, retry_at) = (Some(question), Some(retry_at));
+    step.emit_task(task, MachineEvent::SetupFailed { reason: reason.to_owned(), question, retry_at });
+}
+
+/// Tasks whose claims wait for a set-up.
+pub(super) fn claims(state: &State) -> Vec<TaskId> {
+    let asked = state.preparing.setup.iter().flat_map(|wait| &wait.asked.tasks);
+    asked.filter(|id| state.claim_waits_for_set_up(id)).cloned().collect()
+}
+
+/// What was asked is answered: the claims that waited for it are proven.
+pub(super) fn prove_again(step: &mut OpenStep<'_>, claims: &[TaskId]) {
+    for task in claims {
+        step.emit_task(task, MachineEvent::SetupRetried { retry_at: step.now.plus_ms(LONGEST_MS) });
+    }
+}
+
+/// Checks were run: the set-up that was tried again for them has worked.
+pub(super) fn checked(step: &mut OpenStep<'_>, task: &TaskId) {
+    let retrying = step.state.preparing.setup.as_ref().and_then(|wait| wait.retrying.as_ref());
+    if retrying == Some(task) {
+        withdraw(step);
+    }
+}
+
+fn ask(step: &mut OpenStep<'_>, id: Option<AttemptId>, task: &TaskId, reason: &str) -> QuestionId {
     let text = format!(
         "The set-up of the worktree of {task} failed: {reason}. Fix it ([worktree] in rekindle.toml, or what it runs), then answer \
          `{RETRY}`. It is also tried again automatically."
     );
     let context = "tasks that need the set-up wait for this; no attempt is counted".to_owned();
     let options = vec![RETRY.to_owned(), WITHOUT.to_owned(), STOP.to_owned()];
-    put(step, Some(id), task, (text, context, options))
+    put(step, id, task, (text, context, options))
 }
 
 /// Records a question that rekindle itself asks, with numbered options.
@@ -98,7 +131,9 @@ pub(super) fn withdraw(step: &mut OpenStep<'_>) {
     let (attempt, task) = (asked.map(|question| question.attempt), asked.map(|question| question.task.clone()));
     let about = About { attempt, task, epoch: None };
     let answer = "withdrawn: the set-up works now".to_owned();
+    let claims = claims(step.state);
     step.emit(about, PersonEvent::QuestionAnswered { id, answer, via: None });
+    prove_again(step, &claims);
 }
 
 /// An agent is running: the set-up that it retried has worked.
@@ -125,7 +160,10 @@ pub(super) fn retry(step: &mut OpenStep<'_>) {
     let Some(wait) = &step.state.preparing.setup else { return };
     let waits = |id: &&TaskId| {
         let task = step.state.tasks.get(*id);
-        task.is_some_and(|task| matches!(task.state, TaskState::Pending | TaskState::Blocked) && task.holder.is_none())
+        task.is_some_and(|task| {
+            let free = matches!(task.state, TaskState::Pending | TaskState::Blocked) && task.holder.is_none();
+            free || task.claim.is_some()
+        })
     };
     match wait.asked.tasks.iter().chain(&wait.retrying).find(waits).cloned() {
         Some(task) => {

@@ -91,6 +91,12 @@ impl State {
         if planned.environments.is_empty() { of_plan().unwrap_or_default() } else { planned.environments.clone() }
     }
 
+    /// Whether a task is claimed and cannot be proven before a worktree can be set up.
+    pub fn claim_waits_for_set_up(&self, task: &TaskId) -> bool {
+        let waits = self.preparing.setup.as_ref().is_some_and(|wait| wait.asked.tasks.contains(task));
+        waits && self.tasks.get(task).is_some_and(|task| task.claim.is_some())
+    }
+
     /// Whether the task waits for the answer to a question about its set-up or checks.
     pub fn waits_for_preparing(&self, task: &TaskId) -> bool {
         self.preparing.question_of(task).is_some()

@@ -303,6 +303,25 @@ fn quiet_hours_let_running_agents_finish_and_end_by_themselves() {
 }
 
 #[test]
+fn a_machine_that_sleeps_into_the_next_night_starts_nothing_by_the_old_one() {
+    const DAY_MS: u64 = 24 * 3_600_000;
+    let mut story = story(Budgets::default(), 1);
+    story.started(1);
+    let until = story.now.plus_ms(3_600_000);
+    let night = |until| Calendar { date: "d".into(), quiet_until: Some(until) };
+    story.input(Input::CalendarSeen(night(until)));
+    finish(&mut story, 1, "T1");
+    story.now = until.plus_ms(DAY_MS - 1_000);
+    let clock = rekindle_core::event::ClockSeen { boot_id: "boot".into(), slept_ms: DAY_MS, wall_ahead_ms: 0 };
+    story.input(Input::MomentSeen { clock, calendar: night(until.plus_ms(DAY_MS)) });
+    assert!(live(&story).is_empty(), "the last night is over, and this one is not");
+    story.now = until.plus_ms(DAY_MS);
+    story.input(Input::TimePassed);
+    assert_eq!(live(&story), [2]);
+    assert_eq!(story.replayed(), story.state);
+}
+
+#[test]
 fn time_is_a_budget_too_and_sleep_is_not_counted() {
     let wall = Allowance { wall_ms: Some(100_000), ..Allowance::default() };
     let mut story = story(Budgets { run: wall, ..Budgets::default() }, 1);

@@ -13,6 +13,8 @@ use rekindle_core::view::{PersonAct, WaitsFor, waits_of};
 
 use crate::harness::{Story, task};
 
+const ONE: &str = "# Demo\n\n### T1: a\n- accept: `one`\n\nDo.\n";
+
 const TWO: &str = "# Demo\n\n### T1: a\n- accept: `one`\n- accept: `both`\n\nDo.\n\n### T2: b\n- accept: `two`\n- accept: `both`\n\nDo.\n";
 
 fn apart() -> Limits {
@@ -129,6 +131,71 @@ fn a_person_may_leave_the_set_up_out_or_stop_the_run() {
     let phase = story.state.run.as_ref().map(|run| run.phase);
     assert!(matches!(phase, Some(RunPhase::Paused(_))), "{phase:?}");
     unpaid(&story);
+}
+
+fn checks_not_set_up(story: &mut Story, id: &str) -> Vec<Effect> {
+    let epoch = story.state.tasks[&task(id)].epoch;
+    let reason = "npm ci exited with 1".to_owned();
+    story.input(Input::ChecksNotSetUp { task: task(id), epoch, reason }).effects
+}
+
+fn proves(effects: &[Effect], id: &str) -> bool {
+    effects.contains(&Effect::ProveAgain { task: task(id) })
+}
+
+#[test]
+fn a_set_up_that_fails_before_checks_is_the_same_question_and_the_claim_stands() {
+    let mut story = Story::with(TWO, apart());
+    story.started(1);
+    story.done(1, "T1");
+    checks_not_set_up(&mut story, "T1");
+    not_set_up(&mut story, 2, "T2");
+    assert_eq!(open(&story), [(1, task("T1"))], "one question for both");
+    assert!(story.state.held.is_none(), "it is no want of the machine");
+    assert!(story.state.tasks[&task("T1")].claim.is_some(), "the claim stands");
+    story.exited(1, crate::harness::exit_code(0));
+    assert_eq!(decide::standstill(&story.state), decide::Standstill::Person);
+    assert_eq!(story.state.tasks[&task("T1")].tries(), 1, "its one attempt, and no more");
+    let step = story.input(Input::Ordered(Order::Answer { id: QuestionId(1), text: "1".to_owned() }));
+    assert!(proves(&step.effects, "T1"), "{:?}", step.effects);
+    assert_eq!(starting(&story).len(), 1, "and T2 is begun");
+    story.checked("T1", true);
+    assert_eq!(story.replayed(), story.state);
+}
+
+#[test]
+fn claims_wait_for_a_set_up_through_retries_and_a_stop_of_the_run() {
+    let mut story = Story::with(ONE, apart());
+    story.started(1);
+    story.done(1, "T1");
+    checks_not_set_up(&mut story, "T1");
+    story.now = story.state.preparing.setup.as_ref().expect("a set-up that failed").retry_at;
+    let step = story.input(Input::TimePassed);
+    assert!(proves(&step.effects, "T1"), "it is tried again by itself: {:?}", step.effects);
+    checks_not_set_up(&mut story, "T1");
+    assert_eq!(open(&story).len(), 1, "nobody is asked twice");
+    story.exited(1, crate::harness::exit_code(0));
+    let step = story.input(Input::Ordered(Order::Answer { id: QuestionId(1), text: STOP.to_owned() }));
+    assert!(proves(&step.effects, "T1"), "the claim is tried a last time: {:?}", step.effects);
+    checks_not_set_up(&mut story, "T1");
+    let phase = story.state.run.as_ref().map(|run| run.phase);
+    assert!(matches!(phase, Some(RunPhase::Paused(_))), "{phase:?}");
+    assert!(story.state.tasks[&task("T1")].claim.is_some(), "and proven when the run goes on");
+    assert!(decide::outstanding(&story.state).iter().any(|effect| matches!(effect, Effect::RunChecks { .. })));
+    assert_eq!(story.replayed(), story.state);
+}
+
+#[test]
+fn checks_that_run_at_the_retry_withdraw_the_question() {
+    let mut story = Story::with(TWO, Limits { max_agents: 1, ..apart() });
+    story.started(1);
+    story.done(1, "T1");
+    checks_not_set_up(&mut story, "T1");
+    retry(&mut story);
+    story.checked("T1", true);
+    assert_eq!(open(&story), [], "{:?}", story.state.preparing);
+    assert!(story.state.preparing.is_empty());
+    assert_eq!(story.replayed(), story.state);
 }
 
 fn result(command: &str, code: i32) -> CheckResult {

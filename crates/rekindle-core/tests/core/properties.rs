@@ -36,11 +36,11 @@ fn pick<T: Clone>(from: &[T], by: u8) -> Option<T> {
     (!from.is_empty()).then(|| from[by as usize % from.len()].clone())
 }
 
-/// The machine refuses an attempt that is being started, or the checks of a task, or a worktree cannot be set up; else time passes.
+/// The machine refuses an attempt that is being started, or the checks of a task, or a worktree cannot be set up for either; else time passes.
 fn refused(state: &State, attempt: Option<AttemptId>, id: TaskId, how: u8) -> Option<Input> {
     let refusal = Refusal { reason: "no room".into(), hint: "make room".into() };
     let starting = |id: &AttemptId| state.attempts[id].phase == AttemptPhase::Starting;
-    let what = match how % 5 {
+    let what = match how % 6 {
         0 => Refused::Attempt(attempt.filter(starting)?),
         2 => {
             let attempt = attempt.filter(starting)?;
@@ -48,6 +48,10 @@ fn refused(state: &State, attempt: Option<AttemptId>, id: TaskId, how: u8) -> Op
             return Some(Input::SetupFailed { attempt, task, reason: "no registry".into() });
         }
         3 => return Some(Input::TimePassed),
+        5 => {
+            let epoch = state.tasks[&id].epoch;
+            return Some(Input::ChecksNotSetUp { task: id, epoch, reason: "no registry".into() });
+        }
         4 => return Some(Input::CalendarSeen(calendar(state, how))),
         _ => Refused::Checks(id.clone(), state.tasks[&id].epoch),
     };
@@ -321,11 +325,12 @@ pub fn play_with(moves: &[Move], mut look: impl FnMut(&Story, &[Event])) -> Stor
             // What an attempt left is kept by the next one as well, before it begins.
             let known = matches!(
                 effect,
-                // What was refused is outstanding itself.
+                // What was refused is outstanding itself, and so is a claim.
                 Effect::AlertPerson { .. }
                     | Effect::TellEnd { .. }
                     | Effect::LeaveWorkspace { .. }
                     | Effect::RepeatRefused
+                    | Effect::ProveAgain { .. }
             ) || decide::outstanding(&story.state).contains(effect);
             let settled = matches!(effect, Effect::LaunchAttempt { attempt }
                 | Effect::StopAttempt { attempt, .. }
@@ -360,6 +365,10 @@ fn outcome(state: &State, effect: Effect) -> Option<Input> {
         Effect::AskUsage => Input::UsageSeen(UsageLeft { remaining_percent: Some(50), resets_at: None }),
         Effect::WatchPerson { task, by, .. } => Input::PersonLeft { task, by, changed: Vec::new() },
         Effect::TellAgent { attempt, number, .. } => Input::MessageTaken { attempt, number },
+        Effect::ProveAgain { task } => {
+            let epoch = state.tasks[&task].claim.as_ref()?.epoch;
+            Input::ChecksFinished { task, epoch, evidence: evidence(true) }
+        }
         Effect::AlertPerson { .. } | Effect::TellEnd { .. } | Effect::RepeatRefused | Effect::LeaveWorkspace { .. } => {
             return None;
         }

@@ -50,6 +50,12 @@ impl<W: World> Driver<W> {
             }
             Effect::Preflight => self.preflight(),
             Effect::RepeatRefused => self.repeat_refused(),
+            Effect::ProveAgain { task } => {
+                let claim = self.state.tasks.get(&task).and_then(|found| found.claim.as_ref());
+                if let Some(epoch) = claim.map(|claim| claim.epoch) {
+                    self.run_checks(&task, epoch);
+                }
+            }
             Effect::AskUsage => self.world.ask_usage(),
             Effect::WatchPerson { task, by, since } => {
                 let workspace = self.state.workspace_of(&task);
@@ -130,7 +136,6 @@ impl<W: World> Driver<W> {
             let now = self.world.now();
             self.unprovable.entry((task.clone(), *epoch)).or_insert(now);
         }
-        // A failed set-up is quoted with its output.
         let refusal = Refusal { reason: self.clean(&refusal.reason), hint: refusal.hint };
         self.take(Input::Refused { what, refusal });
     }
@@ -193,6 +198,7 @@ impl<W: World> Driver<W> {
             environments: self.state.environments_of(planned),
             health: Vec::new(),
             workspace: self.state.workspace_of(task),
+            set_up: !self.state.preparing.without,
         })
     }
 

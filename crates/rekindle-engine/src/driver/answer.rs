@@ -179,8 +179,19 @@ impl<W: World> Driver<W> {
     /// silence.
     fn held(&self, id: &TaskId, epoch: Epoch, now: Time) -> Option<Response> {
         let since = self.unprovable.get(&(id.clone(), epoch))?;
-        let reason = self.state.held.clone().filter(|_| now.since_ms(*since) >= HELD_ANSWER_MS)?;
-        Some(Response::Held { task: id.clone(), reason, hint: self.state.hold.hint.clone() })
+        if now.since_ms(*since) < HELD_ANSWER_MS {
+            return None;
+        }
+        let (reason, hint) =
+            match self.state.preparing.question_of(id).filter(|_| self.state.claim_waits_for_set_up(id)) {
+                Some(question) => {
+                    let reason =
+                        format!("its worktree cannot be set up for the checks, and a person is asked ({question})");
+                    (reason, String::new())
+                }
+                None => (self.state.held.clone()?, self.state.hold.hint.clone()),
+            };
+        Some(Response::Held { task: id.clone(), reason, hint })
     }
 
     fn claim_outcome(&self, id: &TaskId, epoch: Epoch, now: Time) -> Option<Response> {

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use rekindle_core::forge::{Comment, Found, Status};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Value, json};
 
 use super::program::Program;
-use super::{Comment, Forge, Found, New, Result, Status};
+use super::{Forge, New, Result};
 
 /// The version of the protocol.
 const VERSION: u32 = 1;

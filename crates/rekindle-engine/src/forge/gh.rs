@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use rekindle_core::forge::{Check, Comment, Found, Mergeable, Outcome, Standing, Status};
 use rekindle_core::text::tail_bytes;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::program::Program;
 use super::url::Place;
-use super::{Check, Comment, Forge, Found, Mergeable, New, Outcome, Result, Standing, Status};
+use super::{Forge, New, Result};
 
 /// Never prompts, never mentions newer versions.
 const VARIABLES: &[(&str, &str)] =

@@ -18,9 +18,6 @@ pub(super) const NAMED_MAX: usize = 20;
 /// Disk usage of a file is counted in these blocks.
 const BLOCK_BYTES: u64 = 4096;
 
-/// Reverts of reverts that are followed.
-const REVERTS_MAX: usize = 16;
-
 /// Beyond the files themselves: folders, locks and git's own records.
 const SPARE_BYTES: u64 = 256 * 1024;
 const SPARE_FILES: u64 = 16;
@@ -36,26 +33,7 @@ impl Work {
         self.repo.settle()
     }
 
-    /// The commit on a branch that reverted a landed commit, unless it was reverted itself.
-    pub fn reverted_by(&self, into: &str, landed: &str) -> Result<Option<String>> {
-        let target = self.repo.branch_commit(into)?;
-        let mut reverts = Vec::new();
-        let mut newest = landed.to_owned();
-        while reverts.len() < REVERTS_MAX {
-            let (wanted, range) = (format!("This reverts commit {newest}"), format!("{newest}..{target}"));
-            let call = self.repo.call().args(["log", "--no-show-signature", "--format=%H", "--max-count=1"]);
-            let found = call.args(["--fixed-strings", "--grep", &wanted, &range, "--"]).line()?;
-            let found = String::from_utf8_lossy(&found).into_owned();
-            if !call::is_id(&found) {
-                break;
-            }
-            newest.clone_from(&found);
-            reverts.push(found);
-        }
-        Ok(if reverts.len() % 2 == 1 { reverts.pop() } else { None })
-    }
-
-    /// Whether a landing is in progress or was interrupted.
+    /// Whether a landing is under way or was cut short.
     pub fn landing_is_open(&self) -> bool {
         self.repo.has_journal()
     }

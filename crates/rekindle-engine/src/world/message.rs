@@ -63,6 +63,12 @@ pub enum Message {
         task: TaskId,
         reason: String,
     },
+    /// The worktree in which a claim is to be proven could not be set up: none of its checks was run.
+    ChecksNotSetUp {
+        task: TaskId,
+        epoch: Epoch,
+        reason: String,
+    },
     /// The checks of the plan were run once before the first agent starts.
     Preflight(PreflightTried),
     /// Something outside was fixed, or is being waited for: this is recorded.

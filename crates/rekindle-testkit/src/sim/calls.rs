@@ -38,6 +38,8 @@ pub enum Caller {
     Entitled,
     /// The operator, who pauses the run.
     Pauses,
+    /// Whoever publishes the run.
+    Lander,
 }
 
 /// The verb of a report.
@@ -308,6 +310,7 @@ impl Sim {
                 }
             }
             Caller::Pauses => self.checkers.truth.paused = answer == Response::Accepted,
+            Caller::Lander => self.lander_heard(id, true),
             Caller::Intruder(_) | Caller::Stale(..) | Caller::Entitled => {}
             Caller::Plain(attempt) | Caller::Waits(attempt, _) => self.go_on(attempt, id, 5),
             Caller::Report(attempt, report) => self.report_answered(attempt, id, &report, &answer),

@@ -12,6 +12,7 @@ mod log;
 mod machine;
 mod output;
 mod protocol;
+mod published;
 mod signs;
 mod steered;
 mod unreported;
@@ -90,6 +91,8 @@ pub struct Truth {
     pub machine: Refusals,
     /// Attempts whose worktree could not be set up.
     pub not_set_up: BTreeSet<AttemptId>,
+    /// Claims whose worktree could not be set up for their checks.
+    pub checks_not_set_up: BTreeSet<TaskId>,
     /// Artifacts that were not on the disk when they were checked.
     pub gone: BTreeSet<String>,
     /// When the machine slept.
@@ -98,6 +101,7 @@ pub struct Truth {
     dispatched: BTreeMap<AttemptId, u64>,
     /// What the operator changed in the plan.
     pub changes: changes::Changes,
+    pub published: published::Published,
 }
 
 impl Truth {
@@ -317,6 +321,8 @@ impl Sim {
                     self.trace.say(self.queue.now_ms(), format_args!("  {} {}", stored.seq, log::Shown(&stored)));
                     self.note_wall(&event);
                     self.check_told(&event);
+                    self.check_days(&event);
+                    self.check_published(&event);
                     self.checkers.event(&self.setting, &event);
                     self.note_wait(&event);
                     self.note_usage(&event);

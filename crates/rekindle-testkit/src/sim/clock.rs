@@ -10,7 +10,7 @@ use rekindle_core::state::State;
 use rekindle_core::time::Time;
 
 /// The wall clock at the beginning of every story: some day of 2025.
-const WALL_START_MS: i64 = 1_750_000_000_000;
+pub const WALL_START_MS: i64 = 1_750_000_000_000;
 
 /// What is still to happen.
 #[derive(Debug)]

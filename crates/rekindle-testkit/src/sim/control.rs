@@ -138,6 +138,7 @@ impl Sim {
             }
             Caller::Waits(attempt, question) => self.wait_again(attempt, id, question),
             Caller::Plain(attempt) => self.go_on(attempt, id, 50),
+            Caller::Lander => self.lander_heard(id, false),
             _ => {}
         }
     }

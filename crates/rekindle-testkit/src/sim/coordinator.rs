@@ -9,10 +9,10 @@ use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
 use rekindle_core::budget::Budgets;
-use rekindle_core::decide::Standstill;
+use rekindle_core::decide::{Reply, Standstill};
 use rekindle_core::event::PauseReason;
 use rekindle_core::ids::RunId;
-use rekindle_core::input::Input;
+use rekindle_core::input::{Input, Order};
 use rekindle_core::limits::Limits;
 use rekindle_core::plan::Plan;
 use rekindle_core::state::{RunPhase, State};
@@ -273,7 +273,7 @@ impl Stage {
                         self.reopened = true;
                         self.put_down(vec![order]);
                     }
-                    None => self.over = true,
+                    None => self.over = self.sim.borrow().lander.over,
                 }
             }
             Some(RunPhase::Paused(reason)) => {
@@ -293,27 +293,14 @@ impl Stage {
         }
     }
 
-    /// Records orders given while no coordinator runs, then starts one again.
-    fn put_down(&mut self, orders: Vec<rekindle_core::input::Order>) {
+    /// Orders given while no coordinator runs; then one is started again.
+    fn put_down(&mut self, orders: Vec<Order>) {
         let mut sim = self.sim.borrow_mut();
         for order in orders {
-            sim.say(format_args!("operator, with nobody there: {order:?}"));
-            let store = Arc::clone(&sim.durable);
-            let now_ms = sim.queue.now_ms();
-            let machine = &mut sim.machine;
-            let put = offline::put_down(&*store, order, |state| {
-                machine.start_clock(state, now_ms);
-                machine.now(now_ms)
-            });
-            if let Err(error) = put {
-                sim.say(format_args!("not put down: {error}"));
-            }
+            sim.put_down_offline(order);
         }
-        if sim.durable.crashed() {
-            sim.durable.restart();
-        }
-        sim.check_world();
-        let gated = !sim.checkers.replayed.gates.is_empty();
+        let state = &sim.checkers.replayed;
+        let gated = !state.gates.is_empty() || state.budget.quiet_until.is_some();
         let delay = match (sim.quiet, gated) {
             (true, false) => SECOND,
             (true, true) => MINUTE,
@@ -331,6 +318,26 @@ fn redactor() -> Redactor {
 }
 
 impl Sim {
+    /// Puts an order down while no coordinator runs. Says whether it was decided on.
+    pub fn put_down_offline(&mut self, order: Order) -> bool {
+        self.say(format_args!("with nobody there: {order:?}"));
+        let store = Arc::clone(&self.durable);
+        let now_ms = self.queue.now_ms();
+        let machine = &mut self.machine;
+        let put = offline::put_down(&*store, order, |state| {
+            machine.start_clock(state, now_ms);
+            machine.now(now_ms)
+        });
+        if let Err(error) = &put {
+            self.say(format_args!("not put down: {error}"));
+        }
+        if self.durable.crashed() {
+            self.durable.restart();
+        }
+        self.check_world();
+        put.is_ok_and(|reply| !matches!(reply, Reply::Refused { .. }))
+    }
+
     /// What a new coordinator loads. Without a stored state that means decoding and applying every event, which is how the
     /// checkers got their state: it is repeated only now and then.
     fn load(&mut self) -> Option<(State, u64)> {

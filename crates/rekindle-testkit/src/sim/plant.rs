@@ -97,10 +97,29 @@ pub enum Plant {
     ReplyRenamed,
     /// A reply without the right code is passed on.
     ReplyForged,
+    /// A reply to a question that is answered passes as the answer to another one.
+    LateReply,
+    /// The coordinator is told nothing of quiet hours.
+    ForgetQuietHours,
+    /// The calendar that the coordinator sees stays at its first day.
+    EndlessDay,
+    /// That a pull request is being opened is not put down first.
+    ForgetOpening,
+    /// A comment is answered without a look whether it was before.
+    AnswerUnlooked,
+    /// The forge is asked to merge whatever it has.
+    MergeAnyCommit,
+    /// Comments on older commits are handed on as words about the newest.
+    OldComment,
+    /// Comments on no line are left out.
+    LoseComment,
+    /// A comment that was taken comes back under another name.
+    CommentRenamed,
 }
 
 impl Plant {
-    pub const ALL: [Self; 47] = [
+    /// Every plant.
+    pub const ALL: [Self; 56] = [
         Self::NoEpochCheck,
         Self::AckBeforeCommit,
         Self::KillpgOnly,
@@ -148,6 +167,15 @@ impl Plant {
         Self::SetupAsFailure,
         Self::ReplyRenamed,
         Self::ReplyForged,
+        Self::LateReply,
+        Self::ForgetQuietHours,
+        Self::EndlessDay,
+        Self::ForgetOpening,
+        Self::AnswerUnlooked,
+        Self::MergeAnyCommit,
+        Self::OldComment,
+        Self::LoseComment,
+        Self::CommentRenamed,
     ];
 
     /// Its name on the command line.
@@ -201,6 +229,15 @@ impl Plant {
             Self::SetupAsFailure => "setup-as-failure",
             Self::ReplyRenamed => "reply-renamed",
             Self::ReplyForged => "reply-forged",
+            Self::LateReply => "late-reply",
+            Self::ForgetQuietHours => "forget-quiet-hours",
+            Self::EndlessDay => "endless-day",
+            Self::ForgetOpening => "forget-opening",
+            Self::AnswerUnlooked => "answer-unlooked",
+            Self::MergeAnyCommit => "merge-any-commit",
+            Self::OldComment => "old-comment",
+            Self::LoseComment => "lose-comment",
+            Self::CommentRenamed => "comment-renamed",
         }
     }
 

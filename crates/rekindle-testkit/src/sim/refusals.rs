@@ -144,7 +144,7 @@ impl Sim {
         let key = (order.task.clone(), order.epoch);
         if !self.refuses("checks refused in the middle") {
             self.checkers.truth.machine.checks.remove(&key);
-            return false;
+            return self.checks_not_set_up(order);
         }
         self.say(format_args!("no room to check {} epoch {}", order.task, order.epoch));
         self.checkers.truth.machine.checks.insert(key);
@@ -153,6 +153,22 @@ impl Sim {
             _ => Message::Refused { what: Refused::Checks(order.task.clone(), order.epoch), refusal: refusal() },
         };
         self.deliver(message);
+        true
+    }
+
+    /// Whether the worktree of a claim cannot be set up; a planted bug takes that for the failure of its checks.
+    fn checks_not_set_up(&mut self, order: &CheckOrder) -> bool {
+        let apart = self.setting.limits.worktrees && !self.checkers.replayed.preparing.without;
+        if !apart || !self.refuses("set-up before checks failed") {
+            return false;
+        }
+        self.checkers.truth.machine.checks.insert((order.task.clone(), order.epoch));
+        self.checkers.truth.checks_not_set_up.insert(order.task.clone());
+        let (task, epoch, reason) = (order.task.clone(), order.epoch, "npm ci exited with 1 (simulated)".to_owned());
+        self.deliver(match self.plant {
+            Some(Plant::SetupAsFailure) => failed(order),
+            _ => Message::ChecksNotSetUp { task, epoch, reason },
+        });
         true
     }
 

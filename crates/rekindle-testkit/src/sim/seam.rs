@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use rekindle_core::activity::Transcript;
 use rekindle_core::brief::{self, Facts};
+use rekindle_core::budget::Calendar;
 use rekindle_core::event::ClockSeen;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::Found;
@@ -75,6 +76,10 @@ impl World for SimWorld {
             seen.slept_ms = 0;
         }
         Some(seen)
+    }
+
+    fn calendar(&mut self) -> Option<Calendar> {
+        self.sim.borrow_mut().calendar()
     }
 
     fn keep_output(&mut self, _output: &str) -> Option<String> {

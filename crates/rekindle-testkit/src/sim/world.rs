@@ -19,7 +19,9 @@ use super::agent::Agent;
 use super::checkers::{Checkers, Invariant};
 use super::clock::{Machine, Queue};
 use super::control::Calls;
+use super::days::Days;
 use super::faults::{Fault, Kill};
+use super::lander::Lander;
 use super::outside::Asked;
 use super::person::Person;
 use super::phone::Phone;
@@ -78,6 +80,10 @@ pub enum Happening {
     PersonSteers,
     /// Something arrives from the person's phone.
     PhoneRings,
+    /// Whoever publishes the run takes a round.
+    LanderLooks,
+    /// People act at the forge.
+    ForgeMoves,
     /// A person's program ends.
     PersonLeaves(u32),
     /// The person undoes the newest order.
@@ -179,6 +185,8 @@ pub struct Sim {
     /// The person who steers.
     pub person: Person,
     pub phone: Phone,
+    pub days: Days,
+    pub lander: Lander,
     pub trace: Trace,
     /// How often the machine refused, by kind of call, and how often each of the other faults happened.
     pub drawn: BTreeMap<&'static str, u64>,

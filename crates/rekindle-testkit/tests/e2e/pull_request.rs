@@ -276,6 +276,7 @@ fn a_base_that_moved_is_merged_anew_and_a_conflict_is_rework() {
     let ended = watching.wait();
     assert_eq!(ended.code(), Some(1), "closed without a merge: {}", watching.said());
     assert!(watching.printed().contains("pull request 1 was closed"), "{}", watching.printed());
+    assert!(watching.said().contains("error: pull request 1 was closed without being merged"), "{}", watching.said());
     assert_eq!(std::fs::read_to_string(rig.state().join("sent-back")).expect("rework"), "T3\n");
 }
 

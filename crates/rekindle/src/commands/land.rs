@@ -89,6 +89,8 @@ struct LandedJson<'a> {
     /// The commit that has reverted it since.
     #[serde(skip_serializing_if = "Option::is_none")]
     reverted_by: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reverts: Vec<String>,
 }
 
 /// Why nothing was landed, for programs.
@@ -118,15 +120,38 @@ impl LandArgs {
 }
 
 pub(crate) fn run(args: &LandArgs, context: &Context) -> Result<Exit> {
-    let done = land(args, context);
-    if let (Err(error), true) = (&done, args.json) {
-        let code = error.code.unwrap_or("failed");
-        context.ui.json(&NotLandedJson { error: NotLanded { code, message: &error.message, hints: &error.hints } })?;
+    match land(args, context) {
+        Ok(End::Landed) => Ok(Exit::Success),
+        Ok(End::Open) => Ok(Exit::Paused),
+        Ok(End::Closed(known)) => {
+            context.ui.error(&closed(&known));
+            Ok(Exit::Failure)
+        }
+        Err(error) => {
+            if args.json {
+                let (code, hints) = (error.code.unwrap_or("failed"), error.hints.as_slice());
+                context.ui.json(&NotLandedJson { error: NotLanded { code, message: &error.message, hints } })?;
+            }
+            Err(error)
+        }
     }
-    done
 }
 
-fn land(args: &LandArgs, context: &Context) -> Result<Exit> {
+/// How it ended. There is no failure among these that is not told as an error.
+enum End {
+    Landed,
+    /// The pull request is still open, and the time is over.
+    Open,
+    /// The pull request was closed without a merge.
+    Closed(KnownPullRequest),
+}
+
+fn closed(known: &KnownPullRequest) -> CliError {
+    let error = CliError::refused(format!("{} was closed without being merged: nothing is landed", known.name()));
+    error.hint("open it again at the forge, then: rekindle land --watch").hint("or land it here: rekindle land")
+}
+
+fn land(args: &LandArgs, context: &Context) -> Result<End> {
     orders::refuse_own_agent(&context.project)?;
     let state = pinned::state_of(&context.project)?;
     let Some(run) = &state.run else { return Err(CliError::usage("there is no run here")) };
@@ -164,30 +189,30 @@ fn land(args: &LandArgs, context: &Context) -> Result<Exit> {
             Prepared::Already => {
                 let (commit, tip) = (work.repo().branch_commit(&into)?, work.repo().branch_commit(branch)?);
                 record(context, &run.landed, &into, commit.clone(), tip.clone(), word)?;
-                let known = run.landed.as_ref().filter(|landed| landed.into == into).map(|landed| &landed.commit);
-                let reverted_by = work.reverted_by(&into, known.unwrap_or(&tip))?;
-                let (into, commit) = (into.as_str(), commit.as_str());
-                return told(
-                    args,
-                    context,
-                    LandedJson { into, commit, form: word, already: true, checks: 0, reverted_by },
-                );
+                let reverts = work.reverts(&into, run.work_base.as_deref())?;
+                let (into, commit, reverted_by) = (into.as_str(), commit.as_str(), reverts.first().cloned());
+                let landed = LandedJson { into, commit, form: word, already: true, checks: 0, reverted_by, reverts };
+                return told(args, context, landed);
             }
-            Prepared::Conflict { files } => return Err(conflict(&into, branch, &files)),
+            Prepared::Conflict { files } => {
+                return Err(taken_back(conflict(&into, branch, &files), &work, &state, &into));
+            }
             Prepared::Incomplete => return Err(incomplete()),
         };
         let checks = match proven.take().filter(|(before, _)| before.target == ready.target) {
             Some((_, checks)) => checks,
             None if ready.moved => {
                 context.ui.say(&format!("{into} has moved since the run began: its checks run on the merged files"));
-                proven_anew(context, &state, &work, &ready, &into)?
+                let proven = proven_anew(context, &state, &work, &ready, &into);
+                proven.map_err(|error| taken_back(error, &work, &state, &into))?
             }
             None => 0,
         };
         if work.land(&into, &ready).map_err(|error| not_landed(&work, error))? {
             record(context, &run.landed, &into, ready.commit.clone(), ready.tip.clone(), word)?;
             let commit = &ready.commit;
-            let landed = LandedJson { into: &into, commit, form: word, already: false, checks, reverted_by: None };
+            let (into, reverts) = (into.as_str(), Vec::new());
+            let landed = LandedJson { into, commit, form: word, already: false, checks, reverted_by: None, reverts };
             return told(args, context, landed);
         }
         proven = Some((ready, checks));
@@ -197,16 +222,32 @@ fn land(args: &LandArgs, context: &Context) -> Result<Exit> {
         .hint("try again: rekindle land"))
 }
 
+/// Says what a person took back of the run before: what was landed since builds on it.
+fn taken_back(error: CliError, work: &Work, state: &State, into: &str) -> CliError {
+    let base = state.run.as_ref().and_then(|run| run.work_base.as_deref());
+    match work.reverts(into, base).unwrap_or_default().as_slice() {
+        [] => error,
+        reverts => error.hint(format!("{into} took back what was landed before; take it again: {}", again(reverts))),
+    }
+}
+
+/// The command that takes again what reverts took back, newest first.
+fn again(reverts: &[String]) -> String {
+    let named: Vec<&str> = reverts.iter().map(|revert| short_commit(revert)).collect();
+    format!("git revert {}", named.join(" "))
+}
+
 fn incomplete() -> CliError {
     let message = "a merge of this run holds changes of its own, which a rebase would leave out";
     CliError::refused(message).code("incomplete").hint("take all of it: rekindle land --squash, or --merge")
 }
 
-/// Reports that the branch already has everything and there was nothing to land.
-fn nothing(args: &LandArgs, context: &Context, work: &Work, into: &str, form: &'static str) -> Result<Exit> {
+/// The branch has all of it, and nothing was ever to be landed.
+fn nothing(args: &LandArgs, context: &Context, work: &Work, into: &str, form: &'static str) -> Result<End> {
     let commit = &work.repo().branch_commit(into)?;
-    let nothing = LandedJson { into, commit, form, already: true, checks: 0, reverted_by: None };
-    if args.json { told(args, context, nothing) } else { Ok(Exit::Success) }
+    let reverts = Vec::new();
+    let nothing = LandedJson { into, commit, form, already: true, checks: 0, reverted_by: None, reverts };
+    if args.json { told(args, context, nothing) } else { Ok(End::Landed) }
 }
 
 /// Refuses a run with open or failed tasks.
@@ -268,8 +309,8 @@ fn target(args: &LandArgs, repo: &Repo, branch: &str) -> Result<String> {
     Ok(into)
 }
 
-/// Opens or updates the pull request, and follows it if that is wanted.
-fn published(args: &LandArgs, context: &Context, state: &State) -> Result<Exit> {
+/// Opens the pull request or brings it up to date, and follows it where that is wanted.
+fn published(args: &LandArgs, context: &Context, state: &State) -> Result<End> {
     if !args.partial && !args.watch {
         whole(state)?;
     }
@@ -279,16 +320,16 @@ fn published(args: &LandArgs, context: &Context, state: &State) -> Result<Exit> 
     if !args.watch {
         let known = open(context, into, state)?;
         told_of(args, context, &known)?;
-        return Ok(if known.stage == PullRequestStage::Closed { Exit::Failure } else { Exit::Success });
+        return Ok(if known.stage == PullRequestStage::Closed { End::Closed(known) } else { End::Landed });
     }
     match watch::follow(context, (into, args.partial), for_ms)? {
         None => {
             context.ui.say("it is still open; follow it further: rekindle land --watch");
-            Ok(Exit::Paused)
+            Ok(End::Open)
         }
         Some(known) => {
             told_of(args, context, &known)?;
-            Ok(if known.stage == PullRequestStage::Merged { Exit::Success } else { Exit::Failure })
+            Ok(if known.stage == PullRequestStage::Merged { End::Landed } else { End::Closed(known) })
         }
     }
 }
@@ -402,10 +443,10 @@ fn record(
     }
 }
 
-fn told(args: &LandArgs, context: &Context, landed: LandedJson<'_>) -> Result<Exit> {
+fn told(args: &LandArgs, context: &Context, landed: LandedJson<'_>) -> Result<End> {
     if args.json {
         context.ui.json(&landed)?;
-        return Ok(Exit::Success);
+        return Ok(End::Landed);
     }
     let paint = context.ui.paint();
     let words = match landed.already {
@@ -413,10 +454,11 @@ fn told(args: &LandArgs, context: &Context, landed: LandedJson<'_>) -> Result<Ex
         false => format!("landed in {} as {}", landed.into, short_commit(landed.commit)),
     };
     context.ui.line(&paint.tone(Tone::Good, &words))?;
-    if let Some(revert) = &landed.reverted_by {
-        let revert = short_commit(revert);
-        context.ui.warn(&format!("{revert} took it back since: the files do not have it"));
-        context.ui.hint(&format!("take it again: git revert {revert}"));
+    if let Some(newest) = &landed.reverted_by {
+        let (newest, others) = (short_commit(newest), landed.reverts.len() - 1);
+        let who = if others == 0 { newest.to_owned() } else { format!("{newest} and {others} before it") };
+        context.ui.warn(&format!("{who} took it back since: the files do not have it"));
+        context.ui.hint(&format!("take it again: {}", again(&landed.reverts)));
     }
-    Ok(Exit::Success)
+    Ok(End::Landed)
 }

@@ -18,6 +18,7 @@ use rekindle_shim::bundle::{self, Bundle, ExitRecord, Output, Spec, Stdin, VERSI
 use rekindle_shim::{EXIT_SPEC, clock};
 
 use super::check_line::{CheckPlace, REMOVED, check_line};
+use super::setup::Moment;
 use super::{Shared, allowance, disk, open_plain};
 use crate::agents;
 use crate::caps;
@@ -46,8 +47,12 @@ pub(super) fn in_background(shared: &Arc<Shared>, order: CheckOrder) -> Admissio
     let claim = (order.task.clone(), order.epoch);
     let what = Refused::Checks(order.task.clone(), order.epoch);
     once_in_background(shared, "checks", Some(claim), what, move |shared| {
-        let evidence = run(shared, &order)?;
-        Ok(evidence.map(|evidence| Message::ChecksDone { task: order.task, epoch: order.epoch, evidence }))
+        let (task, epoch) = (order.task.clone(), order.epoch);
+        match run(shared, &order) {
+            Ok(evidence) => Ok(evidence.map(|evidence| Message::ChecksDone { task, epoch, evidence })),
+            Err(NotRun::NotSetUp(reason)) => Ok(Some(Message::ChecksNotSetUp { task, epoch, reason })),
+            Err(NotRun::Refused(refusal)) => Err(refusal),
+        }
     })
 }
 
@@ -81,9 +86,23 @@ fn running(shared: &Shared) -> MutexGuard<'_, BTreeSet<Option<(TaskId, Epoch)>>>
     shared.checking.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs the checks of a claim. A refusal means that nothing is known: not all of them could be run, or one failed on a
-/// machine that lacked resources. `None` means that the coordinator is exiting.
-fn run(shared: &Shared, order: &CheckOrder) -> Result<Option<Evidence>, Refusal> {
+/// Why nothing is known of a claim.
+enum NotRun {
+    /// The machine had no room.
+    Refused(Refusal),
+    /// Its worktree could not be set up, which is the project's trouble.
+    NotSetUp(String),
+}
+
+impl From<Refusal> for NotRun {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+/// Runs the checks of a claim. A refusal means that nothing is known: not all of them could be run, or one failed on a machine
+/// without room. No answer at all: the coordinator leaves meanwhile.
+fn run(shared: &Shared, order: &CheckOrder) -> Result<Option<Evidence>, NotRun> {
     let place = shared.state_dir.join("checks").join(format!("{}-{}", order.task, order.epoch));
     let _made_or_there = super::make_dir(&place);
     end_leftovers(&place);
@@ -92,13 +111,14 @@ fn run(shared: &Shared, order: &CheckOrder) -> Result<Option<Evidence>, Refusal>
         None => return Ok(None),
         Some(Ok(dir)) => dir,
         Some(Err(reason)) => {
-            let refused = refusal::in_text(&reason, &shared.workspace).map_or(Ok(()), Err);
+            if let Some(refusal) = refusal::in_text(&reason, &shared.workspace) {
+                return Err(refusal.into());
+            }
             let checks = vec![not_run("workspace", &reason)];
-            return refused.map(|()| Some(Evidence { checks, ..Evidence::default() }));
+            return Ok(Some(Evidence { checks, ..Evidence::default() }));
         }
     };
-    let set_up = shared.set_up(order.workspace.as_deref(), &dir, &order.task, super::setup::Moment::Checks);
-    set_up.map_err(|trouble| shared.not_set_up(&order.task, trouble))?;
+    set_up(shared, order, &dir)?;
     let (label, dir) = (label.as_str(), dir.as_path());
     let at = |environment| At {
         place: &place,
@@ -120,9 +140,24 @@ fn run(shared: &Shared, order: &CheckOrder) -> Result<Option<Evidence>, Refusal>
     let failed = !evidence.passed() || evidence.health.iter().any(|seen| !seen.check.passed);
     // A check that fails where nothing can be written shows nothing about the work.
     match failed.then(|| pressure::look(&shared.state_dir).or_else(|| pressure::look(dir))).flatten() {
-        Some(short) => Err(short),
+        Some(short) => Err(short.into()),
         None => Ok(Some(evidence).filter(|evidence| shared.is_on_disk(order, evidence))),
     }
+}
+
+/// Sets the worktree of a claim up, unless a person said to go on without.
+fn set_up(shared: &Shared, order: &CheckOrder, dir: &Path) -> Result<(), NotRun> {
+    let (key, task) = (order.workspace.as_deref(), &order.task);
+    if !order.set_up {
+        shared.leave_set_up(key);
+        return Ok(());
+    }
+    shared.set_up(key, dir, task, Moment::Checks).map_err(|trouble| match trouble {
+        Trouble::Wrong(reason) => NotRun::NotSetUp(reason),
+        Trouble::Refused(Refusal { reason, hint }) => {
+            NotRun::Refused(Refusal { reason: format!("the worktree of {task} cannot be set up: {reason}"), hint })
+        }
+    })
 }
 
 /// Every command of an order in every environment.

@@ -3,6 +3,7 @@
 //! the task's.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::Metadata;
 use std::io;
 use std::net::TcpListener;
 use std::os::unix::ffi::OsStrExt;
@@ -99,7 +100,7 @@ impl Shared {
     pub(super) fn set_up(&self, key: Option<&str>, dir: &Path, task: &TaskId, moment: Moment) -> Result<(), Trouble> {
         let (Some(key), Some(work)) = (key, &self.work) else { return Ok(()) };
         let wanted = &self.programs.worktree;
-        let include = std::fs::read_to_string(self.workspace.join(INCLUDE_FILE)).unwrap_or_default();
+        let include = include_of(&self.workspace).map_err(|trouble| self.by_want(dir, trouble))?;
         if *wanted == Worktree::default() && include.trim().is_empty() {
             return Ok(());
         }
@@ -141,20 +142,13 @@ impl Shared {
         let Trouble::Wrong(reason) = trouble else { return trouble };
         let said = refusal::in_text(&reason, dir);
         let want = said.or_else(|| pressure::look(dir)).or_else(|| pressure::look(&self.state_dir));
-        want.map_or(Trouble::Wrong(reason), Trouble::Refused)
-    }
-
-    /// Handles a set-up that fails before checks: they wait, as for the machine.
-    pub(super) fn not_set_up(&self, task: &TaskId, trouble: Trouble) -> Refusal {
-        let (reason, hint) = match trouble {
-            Trouble::Refused(refusal) => (refusal.reason, refusal.hint),
-            Trouble::Wrong(reason) => {
-                self.tell_setup(task, SetupSeen::Failed { reason: reason.clone() });
-                let hint = "fix [worktree] in rekindle.toml, or what it runs; the set-up is retried automatically";
-                (reason, hint.to_owned())
+        match want {
+            // What failed is told with what was lacking: the person sees that it is not the project's fault.
+            Some(Refusal { reason: lack, hint }) => {
+                Trouble::Refused(Refusal { reason: format!("{lack}: {reason}"), hint })
             }
-        };
-        Refusal { reason: format!("the set-up of the worktree of {task} failed: {reason}"), hint }
+            None => Trouble::Wrong(reason),
+        }
     }
 
     /// Reports which files tracked by git a set-up has changed: they become part of the task's commit.
@@ -252,12 +246,16 @@ impl Shared {
     }
 
     pub(super) fn port_of(&self, key: Option<&str>) -> Option<u16> {
-        self.ports().get(key?).copied()
+        self.ports().ok()?.get(key?).copied()
     }
 
-    fn ports(&self) -> BTreeMap<String, u16> {
-        let bytes = std::fs::read(self.state_dir.join(PORTS)).unwrap_or_default();
-        serde_json::from_slice(&bytes).unwrap_or_default()
+    /// The ports of every workspace. A file that cannot be read now is no file that is empty: a block would be given twice.
+    fn ports(&self) -> io::Result<BTreeMap<String, u16>> {
+        match std::fs::read(self.state_dir.join(PORTS)) {
+            Ok(bytes) => Ok(serde_json::from_slice(&bytes).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(BTreeMap::new()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Reserves a free block for a workspace, which keeps it until the workspace is removed.
@@ -267,7 +265,7 @@ impl Shared {
             return Ok(());
         }
         let _alone = self.port_lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let mut taken = self.ports();
+        let mut taken = self.ports()?;
         if taken.contains_key(key) {
             return Ok(());
         }
@@ -279,9 +277,9 @@ impl Shared {
 
     fn give_ports_back(&self, key: &str) {
         let _alone = self.port_lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let mut taken = self.ports();
+        // If this fails, the block stays reserved, which costs nothing.
+        let Ok(mut taken) = self.ports() else { return };
         if taken.remove(key).is_some() {
-            // If this fails, the block stays reserved, which costs nothing.
             let _kept = serde_json::to_vec(&taken).map(|bytes| atomic::save(&self.state_dir, PORTS, &bytes));
         }
     }
@@ -306,7 +304,7 @@ pub fn free_ports(many: u16, state: &Path, used: &BTreeSet<u16>) -> io::Result<u
 /// git has: a file that an agent changed or deleted is its work. Fails with what could not be brought, or with what the
 /// machine lacked for it.
 pub fn bring(project: &Path, state: &Path, dir: &Path, wanted: &Worktree) -> Result<(), Trouble> {
-    let include = std::fs::read_to_string(project.join(INCLUDE_FILE)).unwrap_or_default();
+    let include = include_of(project)?;
     let included = git::ignored_matching(project, &include).map_err(|error| error.to_string())?;
     let tracked = git::tracked(project).map_err(|error| error.to_string())?;
     let state = state.canonicalize().unwrap_or_else(|_| state.to_owned());
@@ -327,6 +325,19 @@ pub fn bring(project: &Path, state: &Path, dir: &Path, wanted: &Worktree) -> Res
         link(&project.join(&path), &dir.join(&path)).map_err(|error| failed("link", &path, &error))?;
     }
     Ok(())
+}
+
+/// What the project's include file lists. One that is there and cannot be read lists something: a worktree without it would be wrong.
+fn include_of(project: &Path) -> Result<String, Trouble> {
+    let path = project.join(INCLUDE_FILE);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok(text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(match Trouble::of(&error, project) {
+            Trouble::Wrong(reason) => Trouble::Wrong(format!("cannot read {}: {reason}", path.display())),
+            refused => refused,
+        }),
+    }
 }
 
 /// The warning about a set-up that changed files which git has.
@@ -381,7 +392,7 @@ impl Bringing<'_> {
     /// a `.env`. Pipes, sockets and devices are not copied.
     fn copy(&mut self, path: &Path, to: &Path) -> io::Result<()> {
         let from = self.project.join(path);
-        let Ok(meta) = from.symlink_metadata() else { return Ok(()) };
+        let Some(meta) = there(from.symlink_metadata())? else { return Ok(()) };
         if self.tracked.contains(path) || from.canonicalize().is_ok_and(|real| real.starts_with(&self.state)) {
             return Ok(());
         }
@@ -410,9 +421,18 @@ impl Bringing<'_> {
     }
 }
 
+/// What is there, if anything is. What cannot be looked at is not missing.
+fn there(meta: io::Result<Metadata>) -> io::Result<Option<Metadata>> {
+    match meta {
+        Ok(meta) => Ok(Some(meta)),
+        Err(error) if refusal::of(&error, Path::new("")).is_none() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// Links to a path of the project, unless something exists there.
 fn link(from: &Path, to: &Path) -> io::Result<()> {
-    if !from.exists() || to.symlink_metadata().is_ok() {
+    if there(from.metadata())?.is_none() || to.symlink_metadata().is_ok() {
         return Ok(());
     }
     if let Some(parent) = to.parent() {

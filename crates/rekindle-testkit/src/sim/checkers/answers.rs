@@ -26,7 +26,7 @@ impl Sim {
             Caller::Waits(_, question) => open(question),
             Caller::Report(_, Report::Done { .. } | Report::Verdict { .. }) => proving(),
             Caller::Stale(..) | Caller::Intruder(_) | Caller::Entitled => proving(),
-            Caller::Report(..) | Caller::Asked(..) | Caller::Plain(_) | Caller::Pauses => false,
+            Caller::Report(..) | Caller::Asked(..) | Caller::Plain(_) | Caller::Pauses | Caller::Lander => false,
         };
         let forgotten = self.calls.waiting.iter().find(|(_, caller)| !may_wait(caller));
         let verdict = require(forgotten.is_none(), Invariant::Answered, || format!("not answered: {forgotten:?}"));

@@ -84,6 +84,7 @@ impl Checkers {
                 require(self.truth.ordered.contains(id), Invariant::Word, || format!("nobody said so: {}", line(event)))
             }
             (Body::Task(TaskEvent::TaskReopened { .. }), Some(id)) => self.may_reopen(id, event),
+            (Body::Task(TaskEvent::TaskAdded(added)), _) if self.truth.published.explains(added) => Ok(()),
             (Body::Task(TaskEvent::TaskAdded(added)), Some(id)) if added.is_by_hand() => {
                 let meant = self.truth.changes.added.get(id).is_some_and(|new| {
                     let same = new.title == added.task.title && new.accept == added.task.accept;

@@ -72,6 +72,14 @@ pub enum Invariant {
     GivenBack,
     /// 8: nothing is started on a budget that is used up.
     Budget,
+    /// 2: a run has one pull request at a time.
+    OnePullRequest,
+    /// 2: what is said about a pull request becomes rework once, for its own commit, and is answered once.
+    Reviewers,
+    /// 9: nothing is merged but the commit that everything passed on.
+    StaleMerge,
+    /// 8: nothing begins in quiet hours.
+    QuietHours,
     /// 2: a question has one answer, and what comes from a phone is a person's word, taken once.
     RepliedOnce,
 }
@@ -113,6 +121,10 @@ impl Invariant {
             Self::Changed => "3 a changed plan counts as a person changed it",
             Self::Budget => "8 nothing starts on a budget that is used up",
             Self::GivenBack => "9 a held task is given back when the person is gone",
+            Self::OnePullRequest => "2 a run has one pull request",
+            Self::Reviewers => "2 what reviewers say becomes rework once and is answered once",
+            Self::StaleMerge => "9 no merge on stale evidence",
+            Self::QuietHours => "8 nothing starts in quiet hours",
             Self::RepliedOnce => "2 a reply from a phone counts once",
         }
     }

@@ -184,7 +184,9 @@ impl Checkers {
     /// A question about a set-up is asked only where one failed, one about checks only where they were run.
     fn asks_to_prepare(&self, event: &Event, attempt: AttemptId, text: &str) -> Verdict {
         if text.starts_with(SET_UP) {
-            let failed = self.truth.not_set_up.contains(&attempt);
+            let claim = event.task.as_ref().filter(|_| attempt == AttemptId(0));
+            let failed = claim
+                .map_or(self.truth.not_set_up.contains(&attempt), |task| self.truth.checks_not_set_up.contains(task));
             return require(failed, Invariant::Machine, || format!("a set-up that did not fail: {}", line(event)));
         }
         let tried = attempt == AttemptId(0) && self.replayed.preparing.preflight == Preflight::Ordered;

@@ -2,6 +2,7 @@
 //! an agent wrote goes into code spans or code blocks, where a forge interprets nothing: no mention, no reference, no
 //! closing keyword, no HTML.
 
+use rekindle_core::forge::marker;
 use rekindle_core::state::{State, Task, TaskState};
 use rekindle_core::text::{self, truncate_bytes};
 use rekindle_engine::git::Counted;
@@ -19,19 +20,6 @@ const BODY_BYTES: usize = 50_000;
 /// What is shown of an agent's own words, and of one line of a plan.
 const RESULT_BYTES: usize = 600;
 const LINE_BYTES: usize = 160;
-
-/// The line that identifies the pull request of a run.
-pub(super) fn marker(run: &str) -> String {
-    format!("<!-- rekindle-run: {run} -->")
-}
-
-/// The line that identifies the answer to a comment.
-pub(super) fn answer_marker(comment: &str) -> String {
-    format!("<!-- rekindle-answer: {comment} -->")
-}
-
-/// The beginning of every such line, whoever wrote it.
-pub(super) const ANSWERS: &str = "<!-- rekindle-answer: ";
 
 pub(super) fn title(state: &State, redactor: &Redactor) -> String {
     let title = state.run.as_ref().map(|run| run.plan.title.clone()).unwrap_or_default();

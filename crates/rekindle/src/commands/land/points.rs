@@ -1,30 +1,12 @@
 //! Turns what was said about a pull request into points of rework: which comments count, and the id that identifies each.
 
+use rekindle_core::forge::{COMMIT_IN_ID, Check, Comment};
 use rekindle_core::ids::TaskId;
 use rekindle_core::pull_request::{FIELD_MAX_BYTES, Point, PointKind};
 use rekindle_core::text::{self, truncate_bytes};
-use rekindle_engine::forge::{Check, Comment};
-
-use super::body::ANSWERS;
 
 /// Files that a conflict names.
 const FILES_MAX: usize = 50;
-
-/// Characters of a commit in an id.
-const COMMIT: usize = 12;
-
-/// Whether a comment is to be acted on: somebody of the project wrote it, it is unresolved, and it refers to the current
-/// commit.
-pub(super) fn counts(comment: &Comment, head: &str, reviewers: &[String]) -> bool {
-    let theirs = comment.trusted || reviewers.contains(&comment.by);
-    let current = comment.head.as_deref().is_none_or(|at| at == head);
-    theirs && current && !comment.settled && !comment.body.contains(ANSWERS) && !comment.body.trim().is_empty()
-}
-
-/// The id of a failing job of one commit.
-pub(super) fn of_check(name: &str, head: &str) -> String {
-    short(&format!("check-{}-{}", truncate_bytes(head, COMMIT), text::one_line(name, FIELD_MAX_BYTES)))
-}
 
 pub(super) fn ci(id: String, check: &Check, log: &str) -> Point {
     let text = match log.trim() {
@@ -43,7 +25,7 @@ pub(super) fn comment(comment: &Comment, task: Option<TaskId>) -> Point {
 
 /// A point for a commit of others that conflicts with what the pull request shows.
 pub(super) fn of_base(commit: &str, head: &str, text: String) -> Point {
-    let id = format!("base-{}-{}", truncate_bytes(commit, COMMIT), truncate_bytes(head, COMMIT));
+    let id = format!("base-{}-{}", truncate_bytes(commit, COMMIT_IN_ID), truncate_bytes(head, COMMIT_IN_ID));
     Point { id, kind: PointKind::Conflict, by: String::new(), place: String::new(), text, task: None }
 }
 
@@ -65,32 +47,4 @@ pub(super) fn broken(remote: &str, branch: &str, commit: &str, command: &str, ou
 
 fn short(text: &str) -> String {
     text::one_line(text, FIELD_MAX_BYTES)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_open_words_of_the_project_on_the_shown_commit_count() {
-        let said = Comment {
-            id: "line-1".to_owned(),
-            by: "ann".to_owned(),
-            body: "please rename".to_owned(),
-            path: None,
-            line: None,
-            head: Some("now".to_owned()),
-            trusted: true,
-            settled: false,
-            thread: None,
-        };
-        assert!(counts(&said, "now", &[]));
-        assert!(!counts(&said, "newer", &[]), "it was said about another commit");
-        assert!(!counts(&Comment { settled: true, ..said.clone() }, "now", &[]));
-        let stranger = Comment { trusted: false, ..said.clone() };
-        assert!(!counts(&stranger, "now", &[]));
-        assert!(counts(&stranger, "now", &["ann".to_owned()]));
-        let own = Comment { body: super::super::body::answer_marker("line-1"), ..said };
-        assert!(!counts(&own, "now", &[]), "our own answers are no review");
-    }
 }

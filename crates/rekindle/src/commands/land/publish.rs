@@ -1,12 +1,11 @@
 //! Publishing: the run's branch is pushed and has one pull request. Nothing is done twice at the forge: what may have been
 //! done already is looked for first, and the forge's own list decides, never the answer to a request.
 
+use rekindle_core::forge::{self as core_forge, Found, LOOKS, Standing, Wanted};
 use rekindle_core::input::Order;
-use rekindle_core::pull_request::{
-    KnownPullRequest, PullRequest, PullRequestAction, PullRequestChange, PullRequestStage,
-};
+use rekindle_core::pull_request::{KnownPullRequest, PullRequest, PullRequestAction, PullRequestChange};
 use rekindle_core::state::State;
-use rekindle_engine::forge::{self, Forge, Found, Lock, New, Standing};
+use rekindle_engine::forge::{self, Forge, Lock, New};
 use rekindle_engine::git::{self, Pushed, Repo, Work};
 use rekindle_engine::redact::Redactor;
 
@@ -18,11 +17,7 @@ use crate::error::{CliError, Result};
 use crate::pinned;
 use crate::ui::{self, one_line};
 
-/// How often the forge is queried before a request that may have been made counts as never done: its lists lag behind its
-/// requests.
-const LOOKS: u32 = 5;
-
-/// Longest pause between two queries.
+/// Between two looks at the forge, at most.
 const LOOK_MS: u64 = 1_000;
 
 /// What stops a round.
@@ -141,14 +136,10 @@ impl<'a> Publisher<'a> {
             return Err(CliError::refused(format!("there is nothing on {branch} to publish")).into());
         }
         let known = at_run.and_then(|run| run.pull_request.clone());
-        let over = known.as_ref().filter(|known| {
-            matches!(known.stage, PullRequestStage::Merged | PullRequestStage::Closed) && known.at.head == tip
-        });
-        if let Some(over) = over.filter(|over| over.stage == PullRequestStage::Merged) {
-            return Ok(over.clone());
-        }
-        let open = known.as_ref().filter(|known| known.stage == PullRequestStage::Open);
-        let unsure = known.as_ref().is_some_and(|known| known.stage == PullRequestStage::Opening);
+        let beginning = match core_forge::begin(known.as_ref(), &tip) {
+            Ok(beginning) => beginning,
+            Err(merged) => return Ok(merged),
+        };
         let at = PullRequest {
             forge: self.forge.name().to_owned(),
             remote: self.landing.remote.clone(),
@@ -157,20 +148,20 @@ impl<'a> Publisher<'a> {
             head: tip.clone(),
             ..PullRequest::default()
         };
-        if open.is_none() && over.is_none() {
+        if beginning.records_opening {
             // From here on it may exist, whatever is killed.
             self.record(PullRequestAction::Opening, at.clone(), Vec::new())?;
         }
         if let Pushed::Foreign(commit) = self.work.push(&self.landing.remote, &tip)? {
-            if open.is_some() {
+            if beginning.open.is_some() {
                 return Err(Trouble::Foreign(commit));
             }
             let message = format!("{} has a branch {branch} with commits of others", self.landing.remote);
             let error = CliError::refused(message).hint("nothing was pushed; look at it: git fetch");
             return Err(error.hint(format!("if nobody needs it: git push {} --delete {branch}", at.remote)).into());
         }
-        let wanted = Wanted { id: open.map(|known| known.at.id.as_str()), marker: &body::marker(&run), tip: &tip };
-        let found = match self.chosen(&branch, &wanted, if unsure { LOOKS } else { 1 })? {
+        let wanted = Wanted { id: beginning.open.as_deref(), marker: &core_forge::marker(&run), tip: &tip };
+        let found = match self.chosen(&branch, &wanted, beginning.looks)? {
             Some(found) => found,
             None => self.create(state, &branch, &wanted)?,
         };
@@ -183,7 +174,7 @@ impl<'a> Publisher<'a> {
             if look > 0 {
                 ui::pause(u32::try_from(LOOK_MS.min(self.landing.poll_ms)).unwrap_or(u32::MAX));
             }
-            if let Some(found) = choose(self.forge.find(branch)?, wanted, &self.base) {
+            if let Some(found) = core_forge::choose(self.forge.find(branch)?, wanted, &self.base) {
                 return Ok(Some(found));
             }
         }
@@ -213,14 +204,8 @@ impl<'a> Publisher<'a> {
     ) -> std::result::Result<KnownPullRequest, Trouble> {
         let head = if found.state == Standing::Open { at.head } else { found.head.clone() };
         let at = PullRequest { id: found.id.clone(), url: one_line(&found.url), base: found.base.clone(), head, ..at };
-        let before = known.filter(|known| known.stage == PullRequestStage::Open && known.at.id == found.id);
-        let action = match (found.state, before) {
-            (Standing::Merged, _) => PullRequestAction::Merged,
-            (Standing::Closed, _) => PullRequestAction::Closed,
-            (Standing::Open, None) => PullRequestAction::Opened,
-            (Standing::Open, Some(_)) => PullRequestAction::Updated,
-        };
-        // Text that a person wrote is left alone.
+        let action = core_forge::became(found, known);
+        // What a person wrote themselves is left alone.
         if found.state == Standing::Open && found.body.contains(marker) {
             let (title, body) = self.words(state)?;
             if found.body.replace('\r', "").trim() != body.trim() {
@@ -262,59 +247,4 @@ pub(super) fn run_of(state: &State) -> Result<(String, String)> {
         CliError::usage(message).hint("publish your branch yourself: git push")
     })?;
     Ok((run.id.to_string(), branch))
-}
-
-/// What identifies the pull request of a run.
-struct Wanted<'a> {
-    /// The one that was open when last checked: it is the run's, whatever became of it.
-    id: Option<&'a str>,
-    marker: &'a str,
-    /// The run's newest commit.
-    tip: &'a str,
-}
-
-/// The pull request of a run among those of its branch: the known one; otherwise an open one, ours before anybody else's and
-/// the oldest first; otherwise one of ours that has ended with exactly this commit.
-fn choose(mut found: Vec<Found>, wanted: &Wanted<'_>, base: &str) -> Option<Found> {
-    found.sort_by_key(|found| (found.id.len(), found.id.clone()));
-    let ours = |found: &Found| found.body.contains(wanted.marker);
-    let open = |found: &Found| found.state == Standing::Open;
-    let ended = |found: &Found| ours(found) && found.head == wanted.tip;
-    let at = found
-        .iter()
-        .position(|found| wanted.id == Some(found.id.as_str()))
-        .or_else(|| found.iter().position(|found| open(found) && ours(found)))
-        .or_else(|| found.iter().position(|found| open(found) && found.base == base))
-        .or_else(|| found.iter().position(|found| found.state == Standing::Merged && ended(found)))
-        .or_else(|| found.iter().position(ended))?;
-    Some(found.swap_remove(at))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn found(id: &str, state: Standing, body: &str) -> Found {
-        let (url, head, base) = (String::new(), "tip".to_owned(), "main".to_owned());
-        Found { id: id.to_owned(), url, state, head, base, body: body.to_owned() }
-    }
-
-    #[test]
-    fn the_oldest_open_one_with_our_mark_is_ours() {
-        let all = vec![
-            found("10", Standing::Open, "m"),
-            found("9", Standing::Open, "m"),
-            found("2", Standing::Open, "by hand"),
-            found("1", Standing::Closed, "m"),
-        ];
-        let by = |id: Option<&str>, all: Vec<Found>, tip: &str| {
-            choose(all, &Wanted { id, marker: "m", tip }, "main").map(|found| found.id)
-        };
-        let id = |all: Vec<Found>, tip: &str| by(None, all, tip);
-        assert_eq!(by(Some("1"), all.clone(), "newer").as_deref(), Some("1"), "the known one, although it was closed");
-        assert_eq!(id(all.clone(), "tip").as_deref(), Some("9"));
-        assert_eq!(id(all[2..].to_vec(), "tip").as_deref(), Some("2"), "one that a person opened is used");
-        assert_eq!(id(all[3..].to_vec(), "tip").as_deref(), Some("1"), "what was closed is not opened again");
-        assert_eq!(id(all[3..].to_vec(), "newer"), None, "there is more since");
-    }
 }

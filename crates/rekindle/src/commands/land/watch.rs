@@ -4,6 +4,7 @@
 
 use std::process::{Command, Stdio};
 
+use rekindle_core::forge::{self, Comment, Green, Outcome, Status};
 use rekindle_core::input::Order;
 use rekindle_core::pull_request::{
     Feedback, KnownPullRequest, POINT_MAX_BYTES, POINTS_MAX, Point, PullRequest, PullRequestAction, PullRequestStage,
@@ -11,12 +12,11 @@ use rekindle_core::pull_request::{
 use rekindle_core::state::{RunPhase, State};
 use rekindle_core::text::counted;
 use rekindle_engine::clock;
-use rekindle_engine::forge::{Comment, Mergeable, Outcome, Standing, Status};
 use rekindle_engine::git::Joined;
 
 use super::points;
 use super::publish::{Publisher, Trouble};
-use super::{Proof, body, prove, whole};
+use super::{Proof, prove, whole};
 use crate::client::orders;
 use crate::commands::Context;
 use crate::error::{CliError, Result};
@@ -35,8 +35,8 @@ struct Looks<'a> {
     into: Option<&'a str>,
     partial: bool,
     poll_ms: u64,
-    /// The commit that was green at the last poll, and how many jobs it had then: more jobs may still come.
-    green: Option<(String, usize)>,
+    /// What was green at the last look.
+    green: Option<Green>,
 }
 
 /// The result of a round.
@@ -107,7 +107,7 @@ fn round(context: &Context, looks: &mut Looks<'_>) -> std::result::Result<Round,
         return Ok(Round::Over(known));
     }
     let status = publisher.forge.status(&known.at.id)?;
-    if let Some(action) = ended(&status) {
+    if let Some(action) = status.ended() {
         let at = PullRequest { head: status.head.clone(), ..known.at.clone() };
         publisher.record(action, at, Vec::new())?;
         let state = pinned::state_of(&context.project)?;
@@ -120,8 +120,7 @@ fn round(context: &Context, looks: &mut Looks<'_>) -> std::result::Result<Round,
         let branch = publisher.work.branch().to_owned();
         return take_in(&publisher, &state, &branch).map(|_| Round::Again);
     }
-    let moved = matches!(status.mergeable, Mergeable::Conflict | Mergeable::Behind);
-    if moved && take_in(&publisher, &state, &known.at.base.clone())? {
+    if status.is_behind() && take_in(&publisher, &state, &known.at.base.clone())? {
         return Ok(Round::Again);
     }
     let comments = publisher.forge.comments(&known.at.id)?;
@@ -132,15 +131,7 @@ fn round(context: &Context, looks: &mut Looks<'_>) -> std::result::Result<Round,
     merge_or_wait(&publisher, &known, &status, looks)
 }
 
-fn ended(status: &Status) -> Option<PullRequestAction> {
-    match status.state {
-        Standing::Open => None,
-        Standing::Merged => Some(PullRequestAction::Merged),
-        Standing::Closed => Some(PullRequestAction::Closed),
-    }
-}
-
-/// Has the run's open tasks done by a separate coordinator: killing this process stops none of them.
+/// Lets the run's open tasks be done, by a coordinator of their own: a kill of this process stops none of them.
 fn work_off(context: &Context, partial: bool) -> std::result::Result<(), Trouble> {
     let state = pinned::state_of(&context.project)?;
     let finished = state.run.as_ref().is_some_and(|run| matches!(run.phase, RunPhase::Finished(_)));
@@ -198,24 +189,15 @@ fn rework(
     comments: &[Comment],
 ) -> std::result::Result<bool, Trouble> {
     let mut new: Vec<Point> = Vec::new();
-    // A job that still runs may fail too: all of them make one rework.
-    if status.checks.iter().all(|check| check.outcome != Outcome::Pending) {
-        for check in status.checks.iter().filter(|check| check.outcome == Outcome::Failed) {
-            let id = points::of_check(&check.name, &status.head);
-            if !known.taken.contains(&id) && new.iter().all(|point| point.id != id) {
-                let log = publisher.forge.log(check).unwrap_or_default();
-                new.push(points::ci(id, check, &log));
-            }
-        }
+    for (id, check) in forge::new_failures(known, status) {
+        let log = publisher.forge.log(check).unwrap_or_default();
+        new.push(points::ci(id, check, &log));
     }
     let base = state.run.as_ref().and_then(|run| run.work_base.as_deref());
-    for comment in comments.iter().filter(|comment| points::counts(comment, &status.head, &publisher.landing.reviewers))
-    {
-        if !known.taken.contains(&comment.id) {
-            let path = comment.path.as_deref();
-            let task = path.and_then(|path| publisher.work.task_of(&status.head, base, path, comment.line));
-            new.push(points::comment(comment, task.and_then(|task| task.parse().ok())));
-        }
+    for comment in forge::new_comments(known, comments, &publisher.landing.reviewers) {
+        let path = comment.path.as_deref();
+        let task = path.and_then(|path| publisher.work.task_of(&status.head, base, path, comment.line));
+        new.push(points::comment(comment, task.and_then(|task| task.parse().ok())));
     }
     give(publisher, known, new)
 }
@@ -248,13 +230,9 @@ fn answer(
     known: &KnownPullRequest,
     comments: &[Comment],
 ) -> std::result::Result<(), Trouble> {
-    for comment in comments {
-        if !known.taken.contains(&comment.id) || known.answered.contains(&comment.id) {
-            continue;
-        }
-        let marker = body::answer_marker(&comment.id);
-        if !comments.iter().any(|other| other.body.contains(&marker)) {
-            let text = format!("Addressed in {}.\n\n{marker}", known.at.head);
+    for (comment, given) in forge::unanswered(known, comments) {
+        if !given {
+            let text = format!("Addressed in {}.\n\n{}", known.at.head, forge::answer_marker(&comment.id));
             publisher.order(|forge| forge.reply(&known.at.id, comment, &text))?;
         }
         publisher.record(PullRequestAction::Answered, known.at.clone(), vec![comment.id.clone()])?;
@@ -269,13 +247,9 @@ fn merge_or_wait(
     status: &Status,
     looks: &mut Looks<'_>,
 ) -> std::result::Result<Round, Trouble> {
-    let of = |wanted: Outcome| status.checks.iter().filter(|check| check.outcome == wanted).count();
-    let (passed, pending) = (of(Outcome::Passed), of(Outcome::Pending));
-    let green = passed > 0 && passed == status.checks.len();
-    let now = green.then(|| (status.head.clone(), passed));
-    let settled = now.is_some() && now == looks.green;
-    looks.green = now;
-    if publisher.landing.auto_merge && settled && status.mergeable == Mergeable::Yes {
+    let (passed, pending) = (status.count(Outcome::Passed), status.count(Outcome::Pending));
+    let may_merge = forge::may_merge(&mut looks.green, status);
+    if publisher.landing.auto_merge && may_merge {
         let form = &publisher.landing.merge_form;
         publisher.context.ui.say(&format!("{} is green: merging {}", known.name(), short_commit(&status.head)));
         // Whatever the forge answers, the next query shows what became of it.
@@ -285,12 +259,12 @@ fn merge_or_wait(
             Err(trouble) => return Err(trouble),
         }
         let status = publisher.forge.status(&known.at.id)?;
-        if ended(&status).is_some() {
+        if status.ended().is_some() {
             return Ok(Round::Again);
         }
         return Ok(Round::Quiet(format!("{}: the merge is on its way", known.name())));
     }
-    let checks = match (pending, of(Outcome::Failed)) {
+    let checks = match (pending, status.count(Outcome::Failed)) {
         _ if status.checks.is_empty() => "no checks".to_owned(),
         (0, 0) => format!("{} passed", counted(passed, "check", "checks")),
         (0, failed) => format!("{} failed", counted(failed, "check", "checks")),
