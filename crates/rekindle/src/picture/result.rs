@@ -102,7 +102,10 @@ impl RunResult {
     pub(crate) fn headline(&self) -> String {
         let branch = one_line(&self.branch);
         if let Some(at) = self.discarded {
-            return format!("{}; it was on {branch}", discarded(at));
+            return match &self.landed {
+                Some(landed) => format!("{}; what was left of it was {}", landed_words(landed), discarded(at)),
+                None => format!("{}; it was on {branch}", discarded(at)),
+            };
         }
         if let Some((_, landed)) = self.unknown.as_ref().zip(self.landed.as_ref()) {
             return format!("{}; {branch} has nothing of it any more", landed_words(landed));
@@ -216,6 +219,8 @@ mod tests {
             tip: "abc".to_owned(),
             form: "merge".to_owned(),
         };
+        let both = RunResult { landed: Some(landed.clone()), discarded: Some(Time(0)), ..lost() }.headline();
+        assert!(both.starts_with("landed in main as abc; what was left of it was discarded on "), "{both}");
         let told = RunResult { landed: Some(landed), ..lost() }.lines();
         assert_eq!(told, ["landed in main as abc; rekindle/x has nothing of it any more"]);
         assert_eq!(lost().lines(), ["on rekindle/x (rekindle/x is gone)"]);
