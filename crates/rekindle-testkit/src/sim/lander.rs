@@ -223,10 +223,7 @@ impl Sim {
     fn publish(&mut self, tip: &str) -> Act<Option<KnownPullRequest>> {
         let (now_ms, calm) = (self.queue.now_ms(), self.is_calm());
         let known = self.known();
-        let beginning = match forge::begin(known.as_ref(), tip) {
-            Ok(beginning) => beginning,
-            Err(merged) => return Ok(Some(merged)),
-        };
+        let Some(beginning) = forge::begin(known.as_ref(), tip) else { return Ok(known) };
         let text = |text: &str| text.to_owned();
         let (forge, remote, branch, base) = (text("command"), text("origin"), text(BRANCH), text(BASE));
         let at = PullRequest { forge, remote, branch, base, head: text(tip), ..PullRequest::default() };
@@ -358,7 +355,9 @@ impl Sim {
                 let answer = Comment { id: format!("{}-answer", comment.id), body, trusted: true, ..comment.clone() };
                 let calm = self.is_calm();
                 self.lander.forge.order(calm, |forge| {
-                    forge.pull(id).map(|pull| pull.comments.push(answer));
+                    if let Some(pull) = forge.pull(id) {
+                        pull.comments.push(answer);
+                    }
                 })?;
                 self.check_answered(id, &comment.id);
             }
