@@ -1,3 +1,5 @@
+//! What a forge says, and what follows from it.
+
 use super::*;
 use crate::pull_request::PullRequest;
 

@@ -44,6 +44,8 @@ pub struct Lander {
     given: Vec<Order>,
     /// Commits of the run's branch that no task made.
     joins: u64,
+    /// Somebody pushed just before it merged.
+    surprised: bool,
     /// Agents were told to bring the base in.
     base_is_rework: bool,
     /// It has ended, or this story has none.
@@ -93,6 +95,7 @@ impl Lander {
             waits: None,
             given: Vec::new(),
             joins: 0,
+            surprised: false,
             base_is_rework: false,
             over: !used,
             trouble_ms,
@@ -373,9 +376,10 @@ impl Sim {
             return Ok(Round::Quiet);
         }
         self.lander_may_die()?;
-        // Somebody may push in between.
+        // Somebody may push in between, once.
         let calm = self.is_calm();
-        if !calm && self.lander.rng.chance(50) {
+        if !self.lander.surprised && self.lander.rng.chance(60) {
+            self.lander.surprised = true;
             self.lander.forge.somebody_pushes(self.queue.now_ms());
         }
         let head = Some(status.head.as_str()).filter(|_| self.plant != Some(Plant::MergeAnyCommit));
