@@ -164,16 +164,16 @@ pub struct Beginning {
     pub looks: u32,
 }
 
-/// How to begin with a commit to publish; the pull request itself where it is merged with exactly this commit.
-pub fn begin(known: Option<&KnownPullRequest>, tip: &str) -> Result<Beginning, KnownPullRequest> {
+/// How to begin with a commit to publish; nothing where the pull request is merged with exactly this commit.
+pub fn begin(known: Option<&KnownPullRequest>, tip: &str) -> Option<Beginning> {
     let at = |stage: PullRequestStage| known.filter(|known| known.stage == stage);
-    if let Some(merged) = at(PullRequestStage::Merged).filter(|known| known.at.head == tip) {
-        return Err(merged.clone());
+    if at(PullRequestStage::Merged).is_some_and(|known| known.at.head == tip) {
+        return None;
     }
     let open = at(PullRequestStage::Open).map(|known| known.at.id.clone());
     let closed = at(PullRequestStage::Closed).is_some_and(|known| known.at.head == tip);
     let looks = if at(PullRequestStage::Opening).is_some() { LOOKS } else { 1 };
-    Ok(Beginning { records_opening: open.is_none() && !closed, open, looks })
+    Some(Beginning { records_opening: open.is_none() && !closed, open, looks })
 }
 
 /// By what the pull request of a run is known.

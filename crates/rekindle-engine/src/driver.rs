@@ -364,13 +364,7 @@ impl<W: World> Driver<W> {
                 self.take(Input::SetUp { task, seen });
             }
             Message::SetupFailed { attempt, task, reason } => self.set_up_failed(attempt, task, &reason),
-            Message::ChecksNotSetUp { task, epoch, reason } => {
-                let now = self.world.now();
-                self.unprovable.entry((task.clone(), epoch)).or_insert(now);
-                // It is quoted with what the set-up printed.
-                let reason = self.clean(&reason);
-                self.take(Input::ChecksNotSetUp { task, epoch, reason });
-            }
+            Message::ChecksNotSetUp { task, epoch, reason } => self.checks_not_set_up(task, epoch, &reason),
             Message::Preflight(tried) => {
                 let results = self.redact_checks(tried.results);
                 self.take(Input::Preflight(PreflightTried { results, ..tried }));
@@ -418,6 +412,14 @@ impl<W: World> Driver<W> {
         self.forget(attempt);
         let reason = self.clean(reason);
         self.take(Input::SetupFailed { attempt, task, reason });
+    }
+
+    fn checks_not_set_up(&mut self, task: TaskId, epoch: Epoch, reason: &str) {
+        let now = self.world.now();
+        self.unprovable.entry((task.clone(), epoch)).or_insert(now);
+        // It is quoted with what the set-up printed.
+        let reason = self.clean(reason);
+        self.take(Input::ChecksNotSetUp { task, epoch, reason });
     }
 
     fn merged(&mut self, task: TaskId, epoch: Epoch, outcome: MergeOutcome) {

@@ -231,7 +231,7 @@ impl Forge {
                 self.drawn.push(what);
                 self.write(at, head, kind != 2, now_ms);
             }
-            3 => self.somebody_pushes(now_ms),
+            3 if self.pushes < PUSHES_MAX => self.somebody_pushes(now_ms),
             4 if self.base_moves < MOVES_MAX => {
                 self.drawn.push("base moved");
                 self.base_moves += 1;
@@ -248,12 +248,10 @@ impl Forge {
 
     /// Somebody pushes a commit of their own to the run's branch.
     pub fn somebody_pushes(&mut self, now_ms: u64) {
-        if self.pushes < PUSHES_MAX {
-            self.drawn.push("push by somebody else");
-            self.pushes += 1;
-            let commit = format!("x{}", self.pushes);
-            self.shows(&commit, now_ms, false);
-        }
+        self.drawn.push("push by somebody else");
+        self.pushes += 1;
+        let commit = format!("x{}", self.pushes);
+        self.shows(&commit, now_ms, false);
     }
 
     fn write(&mut self, at: usize, head: Option<String>, trusted: bool, now_ms: u64) {

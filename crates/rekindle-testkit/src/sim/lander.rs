@@ -44,6 +44,8 @@ pub struct Lander {
     given: Vec<Order>,
     /// Commits of the run's branch that no task made.
     joins: u64,
+    /// Somebody pushed just before it merged.
+    surprised: bool,
     /// Agents were told to bring the base in.
     base_is_rework: bool,
     /// It has ended, or this story has none.
@@ -93,6 +95,7 @@ impl Lander {
             waits: None,
             given: Vec::new(),
             joins: 0,
+            surprised: false,
             base_is_rework: false,
             over: !used,
             trouble_ms,
@@ -223,10 +226,7 @@ impl Sim {
     fn publish(&mut self, tip: &str) -> Act<Option<KnownPullRequest>> {
         let (now_ms, calm) = (self.queue.now_ms(), self.is_calm());
         let known = self.known();
-        let beginning = match forge::begin(known.as_ref(), tip) {
-            Ok(beginning) => beginning,
-            Err(merged) => return Ok(Some(merged)),
-        };
+        let Some(beginning) = forge::begin(known.as_ref(), tip) else { return Ok(known) };
         let text = |text: &str| text.to_owned();
         let (forge, remote, branch, base) = (text("command"), text("origin"), text(BRANCH), text(BASE));
         let at = PullRequest { forge, remote, branch, base, head: text(tip), ..PullRequest::default() };
@@ -358,7 +358,9 @@ impl Sim {
                 let answer = Comment { id: format!("{}-answer", comment.id), body, trusted: true, ..comment.clone() };
                 let calm = self.is_calm();
                 self.lander.forge.order(calm, |forge| {
-                    forge.pull(id).map(|pull| pull.comments.push(answer));
+                    if let Some(pull) = forge.pull(id) {
+                        pull.comments.push(answer);
+                    }
                 })?;
                 self.check_answered(id, &comment.id);
             }
@@ -374,9 +376,10 @@ impl Sim {
             return Ok(Round::Quiet);
         }
         self.lander_may_die()?;
-        // Somebody may push in between.
+        // Somebody may push in between, once.
         let calm = self.is_calm();
-        if !calm && self.lander.rng.chance(50) {
+        if !self.lander.surprised && self.lander.rng.chance(60) {
+            self.lander.surprised = true;
             self.lander.forge.somebody_pushes(self.queue.now_ms());
         }
         let head = Some(status.head.as_str()).filter(|_| self.plant != Some(Plant::MergeAnyCommit));

@@ -123,8 +123,8 @@ pub(crate) fn run(args: &LandArgs, context: &Context) -> Result<Exit> {
     match land(args, context) {
         Ok(End::Landed) => Ok(Exit::Success),
         Ok(End::Open) => Ok(Exit::Paused),
-        Ok(End::Closed(known)) => {
-            context.ui.error(&closed(&known));
+        Ok(End::Closed(name)) => {
+            context.ui.error(&closed(&name));
             Ok(Exit::Failure)
         }
         Err(error) => {
@@ -142,12 +142,12 @@ enum End {
     Landed,
     /// The pull request is still open, and the time is over.
     Open,
-    /// The pull request was closed without a merge.
-    Closed(KnownPullRequest),
+    /// The pull request of this name was closed without a merge.
+    Closed(String),
 }
 
-fn closed(known: &KnownPullRequest) -> CliError {
-    let error = CliError::refused(format!("{} was closed without being merged: nothing is landed", known.name()));
+fn closed(name: &str) -> CliError {
+    let error = CliError::refused(format!("{name} was closed without being merged: nothing is landed"));
     error.hint("open it again at the forge, then: rekindle land --watch").hint("or land it here: rekindle land")
 }
 
@@ -320,7 +320,7 @@ fn published(args: &LandArgs, context: &Context, state: &State) -> Result<End> {
     if !args.watch {
         let known = open(context, into, state)?;
         told_of(args, context, &known)?;
-        return Ok(if known.stage == PullRequestStage::Closed { End::Closed(known) } else { End::Landed });
+        return Ok(if known.stage == PullRequestStage::Closed { End::Closed(known.name()) } else { End::Landed });
     }
     match watch::follow(context, (into, args.partial), for_ms)? {
         None => {
@@ -329,7 +329,7 @@ fn published(args: &LandArgs, context: &Context, state: &State) -> Result<End> {
         }
         Some(known) => {
             told_of(args, context, &known)?;
-            Ok(if known.stage == PullRequestStage::Merged { End::Landed } else { End::Closed(known) })
+            Ok(if known.stage == PullRequestStage::Merged { End::Landed } else { End::Closed(known.name()) })
         }
     }
 }

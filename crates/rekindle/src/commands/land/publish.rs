@@ -136,9 +136,10 @@ impl<'a> Publisher<'a> {
             return Err(CliError::refused(format!("there is nothing on {branch} to publish")).into());
         }
         let known = at_run.and_then(|run| run.pull_request.clone());
-        let beginning = match core_forge::begin(known.as_ref(), &tip) {
-            Ok(beginning) => beginning,
-            Err(merged) => return Ok(merged),
+        let beginning = match (core_forge::begin(known.as_ref(), &tip), &known) {
+            (Some(beginning), _) => beginning,
+            (None, Some(merged)) => return Ok(merged.clone()),
+            (None, None) => return Err(CliError::internal("a pull request that is not on record is merged").into()),
         };
         let at = PullRequest {
             forge: self.forge.name().to_owned(),
