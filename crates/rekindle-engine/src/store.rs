@@ -248,7 +248,7 @@ pub enum Error {
     /// The database cannot be reached; trying again may help. Whether the last write was made is found out before the next.
     #[error("the database cannot be reached: {0}")]
     Unreachable(String),
-    /// Another coordinator has taken the lead: nothing that this one writes counts any more.
+    /// Another coordinator has taken leadership: nothing that this one writes counts any more.
     #[error("another coordinator has taken this run over: {0}")]
     Fenced(String),
     /// Another coordinator leads; it can be taken over when its lease is over.

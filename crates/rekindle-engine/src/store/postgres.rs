@@ -38,10 +38,10 @@ const READERS_KEPT: usize = 2;
 /// How often a lease is renewed while it lasts: two renewals may fail without losing it.
 const RENEWALS_PER_LEASE: u32 = 4;
 
-/// How long the lead of a space lasts, and who has it.
+/// How long leadership of a space lasts, and who has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
-    /// Names the one who leads to others. The same name takes the lead again at once, so it must be one that two living
+    /// Names the one who leads to others. The same name leads again at once, so it must be one that two living
     /// coordinators never share: a host and a state directory whose lock is held.
     pub holder: String,
     pub length: Duration,
@@ -137,10 +137,10 @@ pub type PostgresStore = Postgres<Writing>;
 /// The store for views, on any machine that reaches the database.
 pub type PostgresReader = Postgres<()>;
 
-/// The lead of a space, given up when dropped.
+/// Leadership of a space, given up when dropped.
 pub struct Writing {
     writer: Mutex<Writer>,
-    /// Stopped before the lead is given up.
+    /// Stopped before leadership is given up.
     renewal: Option<Renewal>,
 }
 

@@ -22,11 +22,11 @@ const DEADLINE: Duration = Duration::from_secs(5);
 /// Bytes sent or read within one more second: a slow line must not fail a large state for ever.
 const BYTES_PER_SECOND: usize = 4 * 1024 * 1024;
 
-/// Another coordinator has the lead: the epoch is over.
+/// Another coordinator has leadership: the epoch is over.
 const FENCED: &str = "RK001";
-/// Another coordinator has the lead, and its lease is not over.
+/// Another coordinator has leadership, and its lease is not over.
 const LED: &str = "RK002";
-/// The lease is over, and nobody else has the lead yet.
+/// The lease is over, and nobody else has leadership yet.
 const LEASE_OVER: &str = "RK003";
 /// The log does not end where the caller believed.
 const ELSEWHERE: &str = "RK004";
@@ -43,7 +43,7 @@ pub(super) enum Fault {
     Refused(Error),
     /// Refused: the log ends elsewhere.
     Elsewhere,
-    /// Refused: the lease is over. It can be renewed as long as nobody else has taken the lead.
+    /// Refused: the lease is over. It can be renewed as long as nobody else has taken leadership.
     LeaseOver,
 }
 

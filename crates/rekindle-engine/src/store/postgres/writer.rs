@@ -119,7 +119,7 @@ impl Writer {
         self.again(|link, lead| renew(link, lead, lease_ms))
     }
 
-    /// Gives the lead up. Failing to only makes the next one wait for the end of the lease.
+    /// Gives leadership up. Failing to only makes the next one wait for the end of the lease.
     pub(super) fn resign(&mut self) {
         let lead = self.lead;
         if let Some(link) = &mut self.link {
@@ -203,13 +203,13 @@ fn rest_of(mut batch: Batch, written: &Batch, at: Place) -> Result<Batch, Error>
     Ok(batch)
 }
 
-/// Takes the lead of a space.
+/// Takes leadership of a space.
 fn lead(link: &mut Link, space: i64, lease: &Lease) -> Result<(Lead, Place), Error> {
     let lease_ms = lease.millis();
     let arguments = [(&space as _, Type::INT8), (&lease.holder as _, Type::TEXT), (&lease_ms as _, Type::INT8)];
     let sql = "SELECT epoch, head_seq, head_hash, last_line FROM rekindle.lead($1, $2, $3)";
     let rows = link.query(sql, &arguments, 0).map_err(Fault::error)?;
-    let row = rows.first().ok_or_else(|| Error::Database("the lead was not answered".into()))?;
+    let row = rows.first().ok_or_else(|| Error::Database("leadership was not answered".into()))?;
     let place = Place { head: read::head_of(row.get(1), row.get(2))?, last_line: row.get::<_, i64>(3).cast_unsigned() };
     Ok((Lead { space, epoch: row.get(0) }, place))
 }

@@ -102,7 +102,7 @@ BEGIN
     RETURN found;
 END $$;
 
--- Takes the lead of a space for a while. The holder that leads already gets a new epoch at once, so that its own earlier
+-- Makes a holder lead a space for a while. The holder that leads already gets a new epoch at once, so that its own earlier
 -- process is fenced off; anybody else waits until the lease is over. All times are the database's.
 CREATE FUNCTION rekindle.lead(a_space bigint, a_holder text, a_lease_ms bigint,
                               OUT epoch bigint, OUT head_seq bigint, OUT head_hash bytea, OUT last_line bigint)
