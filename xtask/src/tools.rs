@@ -55,6 +55,7 @@ const PROGRAMS: &[Program] = &[
         package: "chromium-driver",
         purpose: "the tests of the dashboard",
     },
+    Program { name: "openssl", asked: &["version"], package: "openssl", purpose: "the tests of TLS to a database" },
     // Debian keeps the server's programs off the path.
     Program {
         name: "sh",

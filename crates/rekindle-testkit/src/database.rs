@@ -44,6 +44,8 @@ pub struct Server {
     port: u16,
     keeper: Option<Child>,
     settings: Vec<String>,
+    /// What it needs beside its data, kept as long as it runs.
+    files: Option<TempDir>,
 }
 
 impl Server {
@@ -58,8 +60,35 @@ impl Server {
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).expect("permissions");
         copy_template(&dir.path().join("data"));
         let settings = settings.iter().map(|setting| (*setting).to_owned()).collect();
-        let mut server = Server { dir, port: free_port(), keeper: None, settings };
+        let mut server = Server { dir, port: free_port(), keeper: None, settings, files: None };
         server.up();
+        server
+    }
+
+    /// A server that takes no connection without TLS. It gets copies of the two files, in PEM.
+    pub fn start_with_tls(certificate: &str, key: &str) -> Server {
+        let files = place();
+        fs::set_permissions(files.path(), fs::Permissions::from_mode(0o755)).expect("permissions");
+        let put = |name: &str, from: &str| {
+            let path = files.path().join(name);
+            fs::copy(from, &path).expect("copied");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("permissions");
+            if is_root() {
+                run(Command::new("chown").arg(USER).arg(&path));
+            }
+            path.display().to_string()
+        };
+        let access = files.path().join("access");
+        fs::write(&access, "hostssl all all 127.0.0.1/32 trust\n").expect("written");
+        fs::set_permissions(&access, fs::Permissions::from_mode(0o644)).expect("permissions");
+        let settings = [
+            "ssl=on".to_owned(),
+            format!("ssl_cert_file={}", put("certificate", certificate)),
+            format!("ssl_key_file={}", put("key", key)),
+            format!("hba_file={}", access.display()),
+        ];
+        let mut server = Server::start_with(&settings.each_ref().map(String::as_str));
+        server.files = Some(files);
         server
     }
 

@@ -5,11 +5,11 @@
 //! else.
 
 use std::fs;
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rekindle_shim::atomic;
 use serde::{Deserialize, Serialize};
 
 use super::postgres::{Address, Lease};
@@ -66,12 +66,8 @@ pub fn set_space(dir: &StateDir, wanted: &Space) -> Result<(), Error> {
     wanted.address()?;
     let text = serde_json::to_string_pretty(wanted).map_err(|error| Error::Database(error.to_string()))?;
     let unwritten = |error: io::Error| Error::Io(format!("{}: {error}", dir.path().join(FILE).display()));
-    let new = dir.path().join(format!("{FILE}.new"));
-    // It may hold a password.
-    let mut file =
-        fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new).map_err(unwritten)?;
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(unwritten)?;
-    fs::rename(&new, dir.path().join(FILE)).map_err(unwritten)
+    // Readable by the owner alone: it may hold a password.
+    atomic::save(dir.path(), FILE, text.as_bytes()).map_err(unwritten)
 }
 
 impl Space {

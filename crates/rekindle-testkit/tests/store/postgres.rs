@@ -106,7 +106,7 @@ fn a_view_reads_what_the_leader_writes_and_writes_nothing_itself() {
     let name = fresh();
     let address = Address::parse(&server.url(), false).expect("an address");
     match PostgresReader::open(&address, &name) {
-        Err(Error::Foreign { why, .. }) => assert!(why.contains("nothing was stored") || why.contains(&name), "{why}"),
+        Err(Error::NoSpace { space, .. }) => assert_eq!(space, name),
         other => panic!("{:?}", other.map(drop)),
     }
     let store = open(&server.url(), &name);
@@ -219,6 +219,90 @@ fn an_append_whose_answer_is_lost_is_written_once() {
     proxy.next(Fault::None);
     assert_whole(&store, n + 1);
     assert!(proxy.cuts() > 30, "only {} connections were cut", proxy.cuts());
+}
+
+/// A server that does not answer, or a line on which nothing comes through: the deadline is the client's own.
+#[test]
+fn a_call_that_gets_no_answer_is_given_up_and_written_once() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let store = open(&server.url_at(proxy.port()), "run");
+    append_at_last(&store, &batch(0));
+    for (n, to_server) in [(1, true), (2, false)] {
+        proxy.next(Fault::Stall { to_server, after: 0 });
+        append_at_last(&store, &batch(n));
+    }
+    assert_eq!(proxy.cuts(), 2);
+    assert_whole(&store, 3);
+}
+
+#[test]
+fn a_space_that_somebody_locks_is_busy_and_not_lost() {
+    let server = Server::start();
+    let store = open(&server.url(), "run");
+    append_at_last(&store, &batch(0));
+    std::thread::scope(|scope| {
+        let hold = "BEGIN; SELECT id FROM rekindle.space FOR UPDATE; SELECT pg_sleep(7); COMMIT";
+        scope.spawn(|| server.sql(hold));
+        while server.sql("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(7)%'") < "2".to_owned() {
+            std::thread::yield_now();
+        }
+        let refused = store.append(batch(1));
+        assert!(matches!(refused, Err(Error::Busy(_))), "{refused:?}");
+        append_at_last(&store, &batch(1));
+    });
+    assert_whole(&store, 2);
+}
+
+/// Files of an authority, and of a server whose certificate it signed for a name.
+fn certificates(dir: &std::path::Path, name: &str) -> [String; 3] {
+    let run = |arguments: &str| {
+        let mut command = std::process::Command::new("openssl");
+        let output = command.current_dir(dir).args(arguments.split(' ')).output().expect("openssl runs");
+        assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
+    run(&format!("req -x509 {key} -keyout {name}-ca.key -out {name}-ca.pem -subj /CN=authority -days 2"));
+    run(&format!("req {key} -keyout {name}.key -out {name}.csr -subj /CN={name}"));
+    std::fs::write(dir.join(format!("{name}.ext")), format!("subjectAltName=DNS:{name}\n")).expect("written");
+    run(&format!(
+        "x509 -req -in {name}.csr -CA {name}-ca.pem -CAkey {name}-ca.key -CAcreateserial -out {name}.pem -days 2 -extfile {name}.ext"
+    ));
+    ["pem", "key"]
+        .map(|end| dir.join(format!("{name}.{end}")))
+        .into_iter()
+        .chain([dir.join(format!("{name}-ca.pem"))])
+        .map(|path| path.to_str().expect("text").to_owned())
+        .collect::<Vec<_>>()
+        .try_into()
+        .expect("three")
+}
+
+#[test]
+fn a_server_with_tls_is_verified_by_authority_and_name() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let [certificate, key, authority] = certificates(dir.path(), "localhost");
+    let [.., stranger] = certificates(dir.path(), "stranger");
+    let server = Server::start_with_tls(&certificate, &key);
+    let open = |host: &str, parameters: &str| {
+        let url = format!("postgres://postgres@{host}:{}/rekindle{parameters}", server.port());
+        let address = Address::parse(&url, false)?;
+        PostgresStore::open(&address, "run", lease("test", LONG)).map(|(store, _)| store)
+    };
+    let trusted = format!("?sslmode=require&sslrootcert={authority}");
+    let store = open("localhost", &trusted).expect("a server that is who it says");
+    append_at_last(&store, &batch(0));
+    assert_whole(&store, 1);
+    drop(store);
+    let refused = [
+        open("localhost", ""),
+        open("localhost", "?sslmode=require"),
+        open("localhost", &format!("?sslmode=require&sslrootcert={stranger}")),
+        open("127.0.0.1", &trusted),
+    ];
+    for (n, refused) in refused.into_iter().enumerate() {
+        assert!(matches!(refused, Err(Error::Unreachable(_) | Error::Denied(_))), "case {n}: {:?}", refused.map(drop));
+    }
 }
 
 /// What the driver adds between two tries goes with the second one, and nothing of the first is written twice.

@@ -15,6 +15,11 @@ pub enum Fault {
         to_server: bool,
         after: usize,
     },
+    /// After that many more bytes in one direction nothing comes through any more, and nobody is told.
+    Stall {
+        to_server: bool,
+        after: usize,
+    },
 }
 
 struct Shared {
@@ -79,12 +84,16 @@ fn pump(mut from: TcpStream, mut to: TcpStream, to_server: bool, shared: &Shared
     let mut bytes = [0; 16 * 1024];
     loop {
         let read = from.read(&mut bytes).unwrap_or(0);
-        let (passed, cut) = passing(shared, to_server, read);
+        let (passed, end) = passing(shared, to_server, read);
         let failed = read == 0 || to.write_all(&bytes[..passed]).is_err();
-        if cut {
+        if end != End::None {
             shared.cuts.fetch_add(1, Ordering::SeqCst);
         }
-        if failed || cut {
+        if end == End::Stalled {
+            // Whatever else comes is swallowed, until one side gives the connection up.
+            while from.read(&mut bytes).is_ok_and(|read| read > 0) {}
+        }
+        if failed || end != End::None {
             // Either side may be gone already.
             let _ = from.shutdown(Shutdown::Both);
             let _ = to.shutdown(Shutdown::Both);
@@ -93,18 +102,27 @@ fn pump(mut from: TcpStream, mut to: TcpStream, to_server: bool, shared: &Shared
     }
 }
 
-/// How many of the bytes that were read pass, and whether the connection is cut behind them. A cut happens once.
-fn passing(shared: &Shared, to_server: bool, read: usize) -> (usize, bool) {
+/// How a connection ends behind the bytes that pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    None,
+    Cut,
+    Stalled,
+}
+
+/// How many of the bytes that were read pass, and how the connection ends behind them. A fault happens once.
+fn passing(shared: &Shared, to_server: bool, read: usize) -> (usize, End) {
     let mut fault = shared.fault.lock().unwrap_or_else(PoisonError::into_inner);
-    match *fault {
-        Fault::Cut { to_server: direction, after } if direction == to_server && read > 0 => {
-            if after <= read {
-                *fault = Fault::None;
-                return (after, true);
-            }
-            *fault = Fault::Cut { to_server, after: after - read };
-            (read, false)
-        }
-        _ => (read, false),
+    let (after, end) = match *fault {
+        Fault::Cut { to_server: direction, after } if direction == to_server => (after, End::Cut),
+        Fault::Stall { to_server: direction, after } if direction == to_server => (after, End::Stalled),
+        _ => return (read, End::None),
+    };
+    if after <= read && read > 0 {
+        *fault = Fault::None;
+        return (after, end);
     }
+    let after = after - read;
+    *fault = if end == End::Cut { Fault::Cut { to_server, after } } else { Fault::Stall { to_server, after } };
+    (read, End::None)
 }

@@ -63,8 +63,8 @@ fn the_help_shows_every_command_and_the_exit_codes() {
     out|                          REKINDLE_STATE_DIR]
     out|       --store <URL>      Keep the log in this PostgreSQL database, or look at a run there from any
     out|                          machine [env: REKINDLE_STORE]
-    out|       --space <NAME>     The run's name in that database; the name of the project's directory if none
-    out|                          is given [env: REKINDLE_SPACE]
+    out|       --space <NAME>     The run's name in that database; the name of the project's directory if
+    out|                          none is given [env: REKINDLE_SPACE]
     out|       --color <WHEN>     When to use colours [default: auto]
     out|       --utc              Show times in UTC instead of local time
     out|   -h, --help             Print help
