@@ -298,6 +298,16 @@ pub enum Error {
         /// The first event that differs.
         seq: u64,
     },
+    /// The database does not end where this coordinator left it: it was restored from an older copy, or failed over without its
+    /// newest events. Nothing was written; a person has to choose.
+    #[error(
+        "the database's log ends at event {found}, but event {known} was acknowledged: an older copy was put in its place"
+    )]
+    Rewound {
+        /// The last event that was acknowledged.
+        known: u64,
+        found: u64,
+    },
     /// The database library refused for another reason: a mistake in this program.
     #[error("database error: {0}")]
     Database(String),
@@ -325,6 +335,7 @@ impl Error {
             | Error::Foreign { .. }
             | Error::Unrepairable { .. }
             | Error::Diverged { .. }
+            | Error::Rewound { .. }
             | Error::Database(_)
             | Error::Closed => false,
         }

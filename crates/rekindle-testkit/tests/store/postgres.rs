@@ -391,6 +391,22 @@ fn damage_in_the_database_is_found_and_never_passed_on() {
     assert!(store.verify(0).expect("verify").ok(), "the original is whole");
 }
 
+/// A failover without its tail, or an old backup put in place under a living coordinator.
+#[test]
+fn a_database_that_lost_its_newest_events_is_not_written_over() {
+    let server = Server::start();
+    let store = open(&server.url(), "run");
+    (0..5).for_each(|n| append_at_last(&store, &batch(n)));
+    server.sql(
+        "DELETE FROM rekindle.event WHERE seq > 4; DELETE FROM rekindle.line WHERE seq > 2; \
+         UPDATE rekindle.space SET head_seq = 4, last_line = 2, head_hash = (SELECT hash FROM rekindle.event WHERE seq = 4)",
+    );
+    for _ in 0..2 {
+        assert_eq!(store.append(batch(5)), Err(Error::Rewound { known: 10, found: 4 }));
+    }
+    assert_eq!(server.sql("SELECT max(seq) FROM rekindle.event"), "4", "nothing was written");
+}
+
 #[test]
 fn removed_lines_are_no_damage_and_their_places_are_not_given_again() {
     let server = Server::start();

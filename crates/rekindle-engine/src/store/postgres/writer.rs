@@ -97,7 +97,7 @@ impl Writer {
                     }
                 }
                 Err(Fault::LeaseOver) => self.renew()?,
-                Err(Fault::Elsewhere) => return Err(self.written_by_others()),
+                Err(Fault::Elsewhere) => return Err(self.rewound()),
                 Err(Fault::Refused(error)) => return Err(error),
             }
         }
@@ -171,21 +171,27 @@ impl Writer {
             other => other.map_err(Fault::error)?,
         };
         let batch = self.unsettled.take().map(|unsettled| unsettled.batch);
-        self.at = found;
         match found {
             // A batch of rows alone moves nothing: it is sent again, which changes nothing if it was written.
-            _ if found == before => Ok(None),
-            _ if found == after => Ok(batch),
-            _ => Err(self.written_by_others()),
+            _ if found == before => {
+                self.at = before;
+                Ok(None)
+            }
+            _ if found == after => {
+                self.at = after;
+                Ok(batch)
+            }
+            _ => Err(Error::Rewound { known: before.head.last_seq, found: found.head.last_seq }),
         }
     }
 
-    /// The log moved although this writer leads: a database that was restored or failed over without its tail.
-    fn written_by_others(&mut self) -> Error {
-        let known = self.at.head.last_seq;
-        let lead = self.lead;
-        let found = self.call(|link| place(link, lead)).map_or(0, |place| place.head.last_seq);
-        Error::Diverged { seq: known.min(found) + 1 }
+    /// The log ends elsewhere although nobody but this writer may have moved it.
+    fn rewound(&mut self) -> Error {
+        let (lead, known) = (self.lead, self.at.head.last_seq);
+        match self.call(|link| place(link, lead)) {
+            Ok(found) => Error::Rewound { known, found: found.head.last_seq },
+            Err(fault) => fault.error(),
+        }
     }
 }
 
