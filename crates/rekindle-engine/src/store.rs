@@ -7,6 +7,8 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use rekindle_core::text::counted;
+
 pub mod chain;
 pub mod locate;
 pub mod memory;
@@ -254,6 +256,9 @@ pub enum Error {
     /// Another coordinator leads; it can be taken over when its lease is over.
     #[error("another coordinator drives this run: {0}")]
     Led(String),
+    /// The run's agents are on another machine: from here they would seem to be gone.
+    #[error("{} at {holder}: it can be continued only there", counted(*.agents, "agent of this run is", "agents of this run are"))]
+    AgentsElsewhere { holder: String, agents: u64 },
     /// The address of a database cannot be used as it is written.
     #[error("{address} cannot be used: {why}")]
     Address { address: String, why: String },
@@ -324,6 +329,7 @@ impl Error {
             Error::Conflict { .. }
             | Error::Fenced(_)
             | Error::Led(_)
+            | Error::AgentsElsewhere { .. }
             | Error::Address { .. }
             | Error::NoSpace { .. }
             | Error::Denied(_)

@@ -180,6 +180,9 @@ impl From<store::Error> for CliError {
             E::Rewound { .. } => Self::internal(message)
                 .hint("nothing was overwritten: put the newest copy of the database back, then: rekindle resume")
                 .hint("or begin anew: rekindle run plan.md --state-dir DIR --store URL --space NAME"),
+            E::AgentsElsewhere { .. } => Self::usage(message)
+                .hint("continue it there: rekindle resume")
+                .hint("if that machine is gone for good, docs/hosts.md says what to do"),
             E::Led(_) => Self::usage(message).hint("give orders on that machine, or wait until its lease is over"),
             E::Fenced(_) => Self::internal(message).hint("nothing more is written here; look at it: rekindle status"),
             E::Unrepairable { .. } | E::Diverged { .. } => Self::internal(message).hint("look at it: rekindle doctor"),

@@ -9,11 +9,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rekindle_core::view::AttemptRow;
 use rekindle_shim::atomic;
 use serde::{Deserialize, Serialize};
 
 use super::postgres::{Address, Lease};
-use super::{Error, OpenReport, Options, PostgresReader, PostgresStore, Read, SqliteReader, SqliteStore, Store};
+use super::{Error, OpenReport, Options, PostgresReader, PostgresStore, Read, SqliteReader, SqliteStore, Store, Table};
 use crate::state_dir::StateDir;
 
 /// The file that names the database.
@@ -108,11 +109,41 @@ pub fn open(dir: &StateDir, options: Options) -> Result<(Arc<dyn Store>, OpenRep
             Ok((Arc::new(store), report))
         }
         Some(space) => {
-            let lease = Lease { holder: holder(dir), length: Lease::USUAL };
-            let (store, report) = PostgresStore::open(&space.address()?, &space.space, lease)?;
+            let (address, holder) = (space.address()?, holder(dir));
+            refuse_others_agents(&address, &space.space, &holder)?;
+            let lease = Lease { holder, length: Lease::USUAL };
+            let (store, report) = PostgresStore::open(&address, &space.space, lease)?;
             Ok((Arc::new(store), report))
         }
     }
+}
+
+/// Refuses to take over a run whose agents another machine holds: from here they would seem to be gone, and be replaced while
+/// they work.
+fn refuse_others_agents(address: &Address, space: &str, holder: &str) -> Result<(), Error> {
+    let reader = match PostgresReader::open(address, space) {
+        Ok(reader) => reader,
+        Err(Error::NoSpace { .. }) => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let Some(other) = reader.last_leader()?.filter(|last| last != holder) else { return Ok(()) };
+    let rows = reader.rows(Table::Attempt, None)?;
+    let held = rows
+        .iter()
+        .filter(|row| serde_json::from_str(&row.json).map_or(true, |row: AttemptRow| row.ended_at.is_none()));
+    match held.count() as u64 {
+        0 => Ok(()),
+        agents => Err(Error::AgentsElsewhere { holder: other, agents }),
+    }
+}
+
+/// The coordinator on another machine that drives the run of this directory now, if one does.
+pub fn led_elsewhere(dir: &StateDir) -> Result<Option<String>, Error> {
+    if space(dir.path())?.is_none() {
+        return Ok(None);
+    }
+    let leader = reader(dir)?.map_or(Ok(None), |reader| reader.leader())?;
+    Ok(leader.filter(|leader| *leader != holder(dir)))
 }
 
 /// Opens the log for reading; `None` where there is none yet. Changes nothing, repairs nothing.

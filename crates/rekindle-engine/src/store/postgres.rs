@@ -212,6 +212,11 @@ impl PostgresReader {
         let space = schema::space(&mut link, space)?.ok_or_else(missing)?;
         Ok(Postgres { readers: Readers { address, space, free: Mutex::new(vec![link]) }, writing: () })
     }
+
+    /// Who led last, whether or not the lease still lasts.
+    pub fn last_leader(&self) -> Result<Option<String>, Error> {
+        self.readers.ask(read::last_leader)
+    }
 }
 
 impl<W: Send + Sync> Read for Postgres<W> {

@@ -10,7 +10,7 @@ use crate::rig::Rig;
 const AGENT: &str = "echo \"$REKINDLE_TASK $$\" >> ran\n$FAKE count go\nrekindle task done $REKINDLE_TASK\n";
 
 /// Agents at once.
-const FLEET: usize = 6;
+const FLEET: usize = 4;
 
 /// A project whose log is in a server's database.
 fn fleet(server: &Server) -> Rig {
@@ -57,6 +57,7 @@ fn agents_outlive_their_coordinator_and_the_database() {
     let rig = fleet(&server);
     let first = rig.run();
     rig.until("the whole fleet", || ran(&rig));
+    rig.until("all recorded", || (rig.events_of("agent_started").len() == FLEET).then_some(()));
     first.kill();
     server.kill();
     let refused = output(rig.command(&["status"]));
@@ -93,9 +94,8 @@ fn another_machine_looks_and_does_not_disturb() {
     assert_eq!(seen["tasks"].as_array().map(Vec::len), Some(FLEET));
     let logs = output(elsewhere(&rig, &server, &["logs", "--tail", "5"]));
     assert_eq!((logs.0, logs.1.lines().count()), (Some(0), 5), "{logs:?}");
-    // Orders are refused with the name of the machine that drives the run, and so is a second coordinator.
-    let plan = rig.path("plan.md").display().to_string();
-    for order in [vec!["pause"], vec!["task", "skip", "T1"], vec!["run", plan.as_str()]] {
+    // Orders are refused with the name of the machine that drives the run.
+    for order in [vec!["pause"], vec!["task", "skip", "T1"]] {
         let (code, _, err) = output(elsewhere(&rig, &server, &order));
         assert_eq!(code, Some(2), "{order:?}: {err}");
         assert!(err.contains("another coordinator drives this run") && err.contains(".rekindle"), "{order:?}: {err}");
@@ -105,6 +105,29 @@ fn another_machine_looks_and_does_not_disturb() {
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", rig.story());
     assert_all_done_once(&rig);
     assert_eq!(json(&["status", "--json"])["tasks"], rig.status()["tasks"], "the same tasks from anywhere");
+}
+
+/// The coordinator is gone and its lease is over, but its agents live where it was: nobody else may start them a second time.
+#[test]
+fn a_run_whose_agents_live_elsewhere_is_not_taken_over() {
+    let server = Server::start();
+    let rig = fleet(&server);
+    let run = rig.run();
+    rig.until("the whole fleet", || ran(&rig));
+    rig.until("all recorded", || (rig.events_of("agent_started").len() == FLEET).then_some(()));
+    run.kill();
+    server.sql("UPDATE rekindle.space SET leader_until = '-infinity'");
+    let plan = rig.path("plan.md").display().to_string();
+    std::fs::create_dir_all(rig.outside("elsewhere")).expect("a home");
+    std::fs::copy(rig.path("rekindle.toml"), rig.outside("elsewhere/rekindle.toml")).expect("settings");
+    for order in [vec!["run", plan.as_str()], vec!["pause"], vec!["task", "skip", "T1"]] {
+        let (code, _, err) = output(elsewhere(&rig, &server, &order));
+        assert_eq!(code, Some(2), "{order:?}: {err}");
+        assert!(err.contains("4 agents of this run are at") && err.contains(".rekindle"), "{order:?}: {err}");
+    }
+    rig.touch("go");
+    rig.finish();
+    assert_all_done_once(&rig);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use rekindle_core::decide::Reply;
 use rekindle_core::input::Order;
 use rekindle_engine::control::wire::{Request, Response};
 use rekindle_engine::state_dir::StateDir;
+use rekindle_engine::store;
 
 use super::agent::unexpected;
 use super::stall::Stall;
@@ -53,6 +54,9 @@ pub(crate) fn give(project: &Project, order: &Order) -> Result<Taken> {
     let mut unsure = false;
     for _ in 0..CALLS {
         let Some(owner) = dir.owner()? else {
+            if let Some(leader) = store::locate::led_elsewhere(&dir)? {
+                return Err(store::Error::Led(format!("it is at {leader}")).into());
+            }
             return match order {
                 Order::Pause(_) => Ok(Taken::NobodyThere),
                 order => offline(&dir, order.clone()).map_err(|error| if unsure { doubtful(error) } else { error }),

@@ -55,6 +55,12 @@ pub(super) fn leader(link: &mut Link, space: i64) -> Answer<Option<String>> {
     Ok(link.query(sql, &[(&space, Type::INT8)], 0)?.first().and_then(|row| row.get(0)))
 }
 
+/// Who led last.
+pub(super) fn last_leader(link: &mut Link, space: i64) -> Answer<Option<String>> {
+    let rows = link.query("SELECT leader FROM rekindle.space WHERE id = $1", &[(&space, Type::INT8)], 0)?;
+    Ok(rows.first().and_then(|row| row.get(0)))
+}
+
 /// Events after a place, with the chain followed through them. The one before is read with them, for its hash.
 pub(super) fn events(link: &mut Link, space: i64, after_seq: u64, limit: usize) -> Answer<Vec<StoredEvent>> {
     let sql = format!("SELECT {EVENT} FROM rekindle.event WHERE space = $1 AND seq >= $2 ORDER BY seq LIMIT $3");
