@@ -197,10 +197,15 @@ fn work_that_is_in_no_branch_of_the_persons_stays_until_it_is_given_up() {
     views_work(&rig);
     // The next day: what a person gave up is not told as lost.
     let shown = rig.ok(&["status"]);
-    assert!(shown.contains("result  discarded on ") && shown.contains("by `rekindle clean --discard`"), "{shown}");
+    assert!(
+        shown.contains("result  landed in mine as ")
+            && shown.contains("was discarded on ")
+            && shown.contains("by `rekindle clean --discard`"),
+        "{shown}"
+    );
     assert!(!shown.contains("is gone"), "{shown}");
     assert!(rig.status()["result"]["discarded"].as_str().is_some_and(|at| at.ends_with('Z')), "{}", rig.status());
-    assert!(rig.ok(&["report", "--markdown", "-"]).contains("- Result: discarded on "));
+    assert!(rig.ok(&["report", "--markdown", "-"]).contains("was discarded on "));
     for command in ["land", "diff"] {
         let refused = rig.rekindle(&[command]);
         assert!(

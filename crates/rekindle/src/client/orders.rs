@@ -7,7 +7,7 @@ use rekindle_core::decide::Reply;
 use rekindle_core::input::Order;
 use rekindle_engine::control::wire::{Request, Response};
 use rekindle_engine::state_dir::StateDir;
-use rekindle_engine::store;
+use rekindle_engine::{offline, store};
 
 use super::agent::unexpected;
 use super::stall::Stall;
@@ -113,8 +113,10 @@ fn for_operator() -> CliError {
 
 /// The one place where an order is decided without a coordinator.
 fn offline(dir: &StateDir, order: Order) -> Result<Taken> {
-    let reply = rekindle_engine::offline::order(dir, order)
-        .map_err(|error| CliError::internal("the order could not be written").because(&error))?;
+    let reply = offline::order(dir, order).map_err(|error| match error {
+        offline::Error::Store(error @ (store::Error::Led(_) | store::Error::AgentsElsewhere { .. })) => error.into(),
+        error => CliError::internal("the order could not be written").because(&error),
+    })?;
     match reply {
         Reply::Refused { reason } => Err(CliError::refused(reason)),
         Reply::Already => Ok(Taken::Already),
