@@ -43,7 +43,8 @@ fn a_dropped_epoch_check_is_seen() {
 
 #[test]
 fn an_acknowledgement_before_the_commit_is_seen() {
-    is_seen(Plant::AckBeforeCommit, &[Invariant::AckSurvives, Invariant::DurableFirst]);
+    // An end that was acknowledged and lost is waited for without end.
+    is_seen(Plant::AckBeforeCommit, &[Invariant::AckSurvives, Invariant::DurableFirst, Invariant::Progress]);
 }
 
 #[test]
@@ -143,7 +144,8 @@ fn an_agent_beside_a_person_is_seen() {
 
 #[test]
 fn a_task_that_is_never_given_back_is_seen() {
-    is_seen(Plant::ForgetPerson, &[Invariant::GivenBack]);
+    // A run that waits for somebody who is gone is asked about from the phone until the bound of the simulator.
+    is_seen(Plant::ForgetPerson, &[Invariant::GivenBack, Invariant::Bounds]);
 }
 
 #[test]
@@ -236,7 +238,9 @@ fn a_read_error_that_is_taken_for_the_end_is_seen() {
 
 #[test]
 fn a_refused_batch_that_is_taken_for_written_is_seen() {
-    is_seen(Plant::RefusedAsWritten, &[Invariant::DurableFirst, Invariant::OutputExact]);
+    // A pull request whose opening is not in the log is opened a second time.
+    let follows = [Invariant::DurableFirst, Invariant::OutputExact, Invariant::OnePullRequest];
+    is_seen(Plant::RefusedAsWritten, &follows);
 }
 
 #[test]
