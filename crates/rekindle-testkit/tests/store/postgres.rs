@@ -244,7 +244,7 @@ fn a_space_that_somebody_locks_is_busy_and_not_lost() {
     std::thread::scope(|scope| {
         let hold = "BEGIN; SELECT id FROM rekindle.space FOR UPDATE; SELECT pg_sleep(7); COMMIT";
         scope.spawn(|| server.sql(hold));
-        while server.sql("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(7)%'") < "2".to_owned() {
+        while server.sql("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(7)%'").as_str() < "2" {
             std::thread::yield_now();
         }
         let refused = store.append(batch(1));
